@@ -342,19 +342,17 @@ class Bank:
         last: int | None = None,
     ) -> Table:
         """Return the edits of the bank, newest last; `kind` is the kind of `item`."""
-        self._check_query(query_id)
-        kinds = (
-            None
-            if item is None
-            else edits.item_key(edits.find_item(self._states(), item, query_id, kind))
-        )
-        rows = [
-            logged
-            for logged in stored.log(self.connection, self.name)
-            if query_id in (None, logged.after.query_id)
-            and kinds in (None, edits.item_key(logged.after))
-        ]
+        rows = self.logged_edits(query_id)
+        if item is not None:
+            key = edits.item_key(edits.find_item(self._states(), item, query_id, kind))
+            rows = [one for one in rows if edits.item_key(one.after) == key]
         return edits.log_table(rows if last is None else rows[max(0, len(rows) - last) :])
+
+    def logged_edits(self, query_id: str | None = None) -> list[LoggedEdit]:
+        """Return the edits of the bank, or of one query, with the states before and after."""
+        self._check_query(query_id)
+        log = stored.log(self.connection, self.name)
+        return [one for one in log if query_id in (None, one.after.query_id)]
 
     def diff(self, one: str | int, other: str | int = versions.NOW) -> Table:
         """Return the changes between two states of a bank.

@@ -64,6 +64,7 @@ def collect_matches(
                 if one.items[bank]
             }
             for bank in matched.banks
+            if any(one.items[bank] for one in matched.queries)
         },
         bank_name=reference,
         update=True,

@@ -104,8 +104,49 @@ def test_equal_keys_match_and_items_without_a_key_do_not(tmp_path: Path) -> None
     with exampp.create(tmp_path / "my.exam") as exam:
         exam.add(queries={"q1": "one"}, bank=bank("The Moon", ""), bank_name="manual")
         exam.add(bank=bank("the moon", ""), bank_name="other")
-        (row,) = exam.compare_banks("manual", matcher="keys").rows
+        found = exam.compare_banks("manual", matcher="keys")
+        exam.add(bank={"q1": ["No key?"]}, bank_name="bare")
+        with pytest.raises(InputError, match="no item of the bank 'bare' has an answer key"):
+            exam.compare_banks("bare", matcher="keys")
+    (row,) = found.rows
     assert (row.recall.value, row.precision.value) == (0.5, 0.5)
+    assert "Without a key: 2 items of 4." in str(found)
+
+
+def test_similar_texts_match_where_a_query_has_no_other_items(tmp_path: Path) -> None:
+    with exam_of(tmp_path, {"other": {"q1": REFERENCE["q1"]}}) as exam:
+        (row,) = exam.compare_banks("manual", matcher="similarity").rows
+    assert (row.recall.value, row.precision.value) == (0.5, 1)
+
+
+def test_banks_with_equal_recall_lead_together(tmp_path: Path) -> None:
+    half = {"q1": REFERENCE["q1"]}
+    with matched(tmp_path, {"a": half, "b": half, "c": {"q1": ["about z"]}}) as matches:
+        assert (
+            matches.grades("scripted")
+            .banks()
+            .headline.startswith("a and b have the highest recall of manual, 50%; ")
+        )
+    far = {"q1": ["about y"]}
+    (tmp_path / "far").mkdir()
+    with exam_of(tmp_path / "far", {"a": far, "b": far}) as exam:
+        assert exam.compare_banks("manual").headline == (
+            "No item of any other bank asks for anything in manual."
+        )
+
+
+def test_banks_without_a_common_query_are_left_out_of_matches(
+    tmp_path: Path, exampp_command: Commands
+) -> None:
+    with exam_of(tmp_path, {"near": REFERENCE}) as exam:
+        exam.add(queries={"q3": "three"}, bank={"q3": ["about g"]}, bank_name="far")
+        exam.add(bank={"q1": [{"nugget": "about c", "weight": -1}]}, bank_name="avoid")
+    done = exampp_command.line(
+        f"bank match {tmp_path}/my.exam {tmp_path}/matches.exam --reference manual"
+    )
+    assert "with no wanted item on a query of manual: far, avoid\n" in done.out
+    assert "analyze banks" in done.out
+    assert "--grader item-match" in done.out
 
 
 def test_items_match_that_the_same_passages_cover(tmp_path: Path) -> None:

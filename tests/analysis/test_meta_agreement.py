@@ -524,6 +524,13 @@ def test_binary_judgments_are_cut_at_one() -> None:
     }
 
 
+def test_a_grader_whose_judges_have_a_longer_scale_keeps_its_key() -> None:
+    judged = {"a": 3, "b": 2, "c": 1, "d": 0, "e": -2}
+    ratings = {passage: [max(0, label)] for passage, label in judged.items()}
+    book = make_book(make_query(ratings, judged), grader=DIRECT)
+    assert {block.rater_key for block in find_agreements([book]).judged} == {DIRECT.key}
+
+
 def test_labels_of_raters_ignore_items_to_avoid() -> None:
     query = make_query({"a": [0, 5], "b": [4, 0]}, {"a": 0, "b": 1})
     signed = dataclasses.replace(query, weights=np.array([1.0, -1.0]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +13,7 @@ import pytest
 from support.gradebooks import make_book, make_query, make_ranking
 
 import exampp
-from exampp.analysis.report import report
+from exampp.analysis.report import report, write
 from exampp.analysis.verdict import (
     USUAL_QUERIES,
     ReportSettings,
@@ -20,6 +21,7 @@ from exampp.analysis.verdict import (
     compute_report_data,
     families_of,
 )
+from exampp.errors import InputError
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import Gradebook
 from exampp.records.graders import GraderIdentity
@@ -65,6 +67,14 @@ def warnings(document: Document) -> list[str]:
         if isinstance(block, Notices)
         for sentence in block.sentences
     ]
+
+
+def test_the_name_of_a_file_decides_its_format(tmp_path: Path) -> None:
+    document = made(exam(3))
+    write(document, tmp_path / "report.json.gz")
+    assert gzip.decompress((tmp_path / "report.json.gz").read_bytes()).startswith(b"{")
+    with pytest.raises(InputError, match=r"a report is no \.pdf file"):
+        write(document, tmp_path / "report.pdf")
 
 
 @pytest.mark.parametrize(

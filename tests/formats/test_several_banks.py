@@ -104,7 +104,7 @@ def test_banks_are_announced(tmp_path: Path) -> None:
     (tmp_path / "teams.jsonl").write_text(text)
     with exampp.create(tmp_path / "my.exam") as exam:
         report = exam.import_files(tmp_path / "teams.jsonl")
-        assert "read as 5 banks, one per run: r0, r1, r2, ..." in str(report)
+        assert "read as 5 banks: r0, r1, r2, ..." in str(report)
 
 
 def test_a_second_import_changes_only_the_bank_that_changed(tmp_path: Path) -> None:
@@ -120,3 +120,65 @@ def test_a_second_import_changes_only_the_bank_that_changed(tmp_path: Path) -> N
             for bank in ("r1", "r2")
         }
     assert active == {"r1": ["What causes tides?"], "r2": ["How high are tides?"]}
+
+
+def banks_of(folder: Path, files: Sequence[tuple[str, str]], bank: str = "main") -> dict[str, int]:
+    """The items of each bank after an import of several files."""
+    for name, text in files:
+        (folder / name).write_text(text)
+    with exampp.create(folder / "my.exam") as exam:
+        exam.import_files(*(folder / name for name, _ in files), bank=bank)
+        return {str(bank): int(str(items)) for bank, _, _, items, *_ in exam.banks().rows}
+
+
+@pytest.mark.parametrize("of_items", [True, False])
+def test_files_of_different_runs_for_one_query_are_several_banks(
+    tmp_path: Path, of_items: bool
+) -> None:
+    def row(text: str, **fields: object) -> dict[str, object]:
+        plain = {"query_id": "q1", "question": text, **fields}
+        return plain if of_items else entry(text, **fields)
+
+    files = [
+        ("a.jsonl", lines([row("What causes tides?", metadata={"run_id": "r1"})])),
+        ("b.jsonl", lines([row("What causes tides?", weight=2, metadata={"run_id": "r2"})])),
+        ("c.jsonl", lines([row("What is a tide?")])),
+    ]
+    assert banks_of(tmp_path, files) == {"main": 1, "r1": 1, "r2": 1}
+
+
+def test_files_of_one_run_are_one_bank(tmp_path: Path) -> None:
+    other = {**entry("What is a fjord?", run_id="r2"), "query_id": "q2"}
+    files = [("a.jsonl", lines([entry("What?", run_id="r1")])), ("b.jsonl", lines([other]))]
+    assert banks_of(tmp_path, files) == {"main": 2}
+
+
+def test_a_stated_name_overrides_the_run_of_a_file(tmp_path: Path) -> None:
+    head = "topic_id\trun_id\tquestion\n"
+    files = [("a.tsv", f"{head}q1\tx\tWhat?\n")]
+    assert banks_of(tmp_path, files, bank="mine") == {"mine": 1}
+    (tmp_path / "my.exam").unlink()
+    files = [("a.tsv", f"{head}q1\tx\tWhat?\nq1\ty\tWhy?\n")]
+    with pytest.raises(InputError, match=r"several banks, such as x and y. Leave out --bank-name"):
+        banks_of(tmp_path, files, bank="mine")
+
+
+def test_ranked_questions_of_dragun(tmp_path: Path) -> None:
+    rows = ["t1\tteam\trun\t2\tWho owns it?", 't1\tteam\trun\t1\t"Is ""it"" true?"']
+    files = [("run", "\n".join(rows)), ("other", "t1\tteam\trun2\t1\tWho wrote it?\r\n")]
+    assert banks_of(tmp_path, files) == {"run": 2, "run2": 1}
+    with exampp.open(tmp_path / "my.exam") as exam:
+        assert [one.text for one in exam.bank("run").items("t1")] == [
+            'Is "it" true?',
+            "Who owns it?",
+        ]
+
+
+def test_contradictions_are_shown_from_where_they_differ(tmp_path: Path) -> None:
+    start = "What are all of the many, many causes of the tides in each and every ocean and sea"
+    files = [
+        (name, lines([{"query_id": "q1", "qid": "1", "question": f"{start} {end}?"}]))
+        for name, end in (("a.jsonl", "today"), ("b.jsonl", "tomorrow"))
+    ]
+    with pytest.raises(InputError, match=r"and sea tomorrow\?, weight 1' here but .*sea today"):
+        banks_of(tmp_path, files)

@@ -196,6 +196,7 @@ SAMPLES: dict[str, tuple[str, str]] = {
         ),
     ),
     "trec-nuggets": ("f", "q1\t1\tvital\tAir scatters\nq1\t2\tokay\tRed is long\n"),
+    "ranked-questions": ("f", "q1\tt\tr\t1\tWhat scatters?\nq1\tt\tr\t2\tHow far?\n"),
     "workbench": ("f", lines(["q1", [PASSAGE]])),
     "run": ("f", "q1 Q0 p1 1 2.5 alpha\nq1 Q0 p2 2 -1.0 alpha\nq2 Q0 p3 7 0.5 beta\n"),
     "ranx": ("mine.json", lines({"q1": {"p2": 2.5, "p1": 0.25}, "q2": {"p3": 1.0}})),
@@ -385,9 +386,12 @@ def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path)
             assert [file.kind for file in report.files] == [layout.kind]
         assert report.changes > 0
         if layout.kind not in presets():
-            # the sample of queries has one without text
-            without = [f"{path}: 1 query without text, the first is 'q2'"]
-            assert list(report.remarks) == (without if layout.kind == "queries" else [])
+            # the sample of queries has one without text; a run names its bank
+            remarks = {
+                "queries": [f"{path}: 1 query without text, the first is 'q2'"],
+                "ranked-questions": [f"{path}: read as the bank r"],
+            }
+            assert list(report.remarks) == remarks.get(layout.kind, [])
         if not layout.written:
             return
         out = tmp_path / f"out{path.suffix}"

@@ -200,7 +200,7 @@ def test_texts_are_put_in_as_they_are(query: str, subtopic: str, known: str, pas
         (MINE + 'keys_instruction = "{instruction}"', "keys_instruction: the prompt uses {instruc"),
         (MINE.replace("{query_text}", "it"), "does not name the query"),
         (MINE + "count = 0", "count: 'count' is 0. Use a number from 1 to 200"),
-        (MINE + "count = true", "count: 'count' is True"),
+        (MINE + "count = true", "count: 'count' is true"),
         (MINE.replace("Facts", "{count} facts"), "count: the prompt uses {count}, which has no"),
         (MINE.replace('"mine"', '"My Prompt"'), "'My Prompt' is not a valid name"),
         (MINE.replace("mine", "dl-nuggets"), "the name of a bundled prompt with another text"),

@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from exampp.results.notes import (
-    NOTES,
-    Severity,
     about,
     by_severity,
     merge_notes,
@@ -15,6 +13,7 @@ from exampp.results.notes import (
     with_code,
     without_code,
 )
+from exampp.results.sentences import NOTES, Severity
 
 
 def test_a_note_is_its_sentence_with_code_and_severity() -> None:

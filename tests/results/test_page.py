@@ -50,7 +50,7 @@ def heat(systems: list[str]) -> Figure:
 
 def example(name: str = "a", title: str = "A report") -> Document:
     figure = leaderboard([Spread(name, 0.5, 0.4, 0.6), Spread("b", 0.3, 0.2, 0.4)], "AP")
-    many = grade_distribution({"g": {n: n + 1 for n in range(FOLDED_ROWS + 1)}}, name="many")
+    many = grade_distribution({"g": {n: n + 1 for n in range(FOLDED_ROWS + 1)}})
     return Document(
         title,
         "Two systems",

@@ -107,7 +107,7 @@ def corrected(names: list[str]) -> Figure:
 
 def curve(names: list[str]) -> Figure:
     bins = [CalibrationBin(n / 100, n / 110, n) for n in range(1, min(9, len(names)) + 1)]
-    return lines.calibration_curve(bins, 2, name="calibration")
+    return lines.calibration_curve(bins, 2)
 
 
 def several(names: list[str]) -> Figure:

@@ -197,7 +197,7 @@ def test_wide_tables_are_pivots_of_values() -> None:
         (("bm25",), Column("K", 2, "Cover"), Marked(0.25, "best")),
         (("dense",), Column("K", 2, "Cover"), 1.0),
     ]
-    table = Table.wide(["system"], cells, missing="")
+    table = Table.wide(["system"], cells)
     assert render(table, "tsv") == ("system\tCover S\tCover K\nbm25\t0.5\t0.25\ndense\t\t1.0\n")
 
 

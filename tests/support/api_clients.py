@@ -17,17 +17,12 @@ import uvicorn
 from exampp.service import ExamService
 from exampp.web.api import prepare_api
 from exampp.web.serving import listen
-from support import sealed_exam
+from support import live, sealed_exam
 from support.waiting import wait_for
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(live.Answer):
     """An answer of the API."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
     @property
     def json(self) -> Any:

@@ -44,11 +44,6 @@ class ResponseOutcome(NamedTuple):
     cover: float | None
     credit: float | None
 
-    @property
-    def is_wrong(self) -> bool:
-        """Return whether it abstains from an answerable query, or answers an unanswerable one."""
-        return self.is_unanswerable != self.abstains
-
 
 class AbstentionRow(NamedTuple):
     """A system: numbers of responses by outcome, and the mean credit of its queries.
@@ -125,8 +120,7 @@ class Abstention(Result):
 
     def tables(self) -> dict[str, Table]:
         """Return a row per system."""
-        columns: list[str | Column] = [
-            *("system", Column("credit", 3), Column(ERROR, key="credit_stderr")),
+        counts = [
             Column("answered rightly", key="right"),
             Column("answered poorly", key="poor"),
             *([Column("not graded", key="unknown")] if any(r.unknown for r in self.rows) else []),
@@ -135,15 +129,14 @@ class Abstention(Result):
             Column("answered wrongly", key="wrongly_answered"),
             *([Column("no response", key="missing")] if any(r.missing for r in self.rows) else []),
         ]
-        rows = []
-        for one in self.rows:
-            counts = [one.right, one.poor]
-            counts += [one.unknown] * any(r.unknown for r in self.rows)
-            counts += [one.abstained, one.wrongly_abstained, one.wrongly_answered]
-            counts += [one.missing] * any(r.missing for r in self.rows)
-            rows.append((one.system, one.credit.mean, one.credit.stderr, *counts))
+        first = [Column("system"), Column("credit", 3), Column(ERROR, key="credit_stderr")]
+        rows = [
+            (one.system, *one.credit[:2], *(getattr(one, count.key) for count in counts))
+            for one in self.rows
+        ]
         caption = f"{self.source}; answers and abstentions, beside {self.measure}"
-        return {"abstention": Table.of(columns, rows, caption, self.notes, verdict=self.headline)}
+        table = Table.of([*first, *counts], rows, caption, self.notes, verdict=self.headline)
+        return {"abstention": table}
 
     def records(self) -> dict[str, Table]:
         """Return the same table, and a row per response."""

@@ -18,13 +18,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import isclose
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exampp.analysis.phrases import percent
+from exampp.analysis.phrases import leading, percent
 from exampp.errors import InputError
 from exampp.items.duplicates import duplicate_groups, duplicate_pairs
 from exampp.items.matches import COVERAGE, MATCHERS, by_coverage
@@ -36,7 +36,7 @@ from exampp.records.wording import counted
 from exampp.results.notes import Note, note, with_code
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, interval_text, programs_only
-from exampp.stats.estimate import Estimate, Floats
+from exampp.stats.estimate import Estimate, EstimateRows, Floats
 from exampp.stats.item_matches import (
     DIFFERENT,
     RELATIONS,
@@ -195,13 +195,19 @@ def match_banks(
     if not others:
         raise InputError(
             f"there is no bank to compare with {reference!r}",
-            hint="Import another one: exampp import COLLECTION FILE --bank-name NAME",
+            hint="Name a bank other than the reference bank, or import one: exampp import "
+            "COLLECTION FILE --bank-name NAME. A collection of matches needs no reference bank",
         )
     items = {name: [one for entry in banks[name] for one in entry.items] for name in banks}
     match = MATCHERS.get(matcher)
     if match is None and books_of is not None:
         match = by_coverage(
             {k: v for n, of in items.items() for k, v in _covered(n, of, books_of(n))}
+        )
+    if matcher == "keys" and not any(one.answers for one in items[reference]):
+        raise InputError(
+            f"no item of the bank {reference!r} has an answer key",
+            hint="Match items by text, similarity or coverage",
         )
     by_subtopic = all(one.subtopic_id for of in items.values() for one in of)
     units = {name: _by_unit(of, by_subtopic) for name, of in items.items()}
@@ -260,14 +266,6 @@ def _by_unit(items: Iterable[Item], by_subtopic: bool) -> dict[tuple[str, str | 
 # ---- scores --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Measured:
-    """Values of one bank, [columns of `COLUMNS`, queries], and which are defined."""
-
-    values: Floats
-    defined: NDArray[np.bool_]
-
-
 def _groups(items: Sequence[Item]) -> tuple[int, ...]:
     """Return the group of each item of one bank; items of a group ask for one thing."""
     place = {id(one): at for at, one in enumerate(items)}
@@ -279,13 +277,13 @@ def _groups(items: Sequence[Item]) -> tuple[int, ...]:
     return joined_groups(len(items), pairs)
 
 
-def _measure(query: MatchedQuery, bank: str, k: int | None) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the columns of one bank in one query, and which of them are defined."""
+def _measure(query: MatchedQuery, bank: str, k: int | None) -> EstimateRows:
+    """Return the columns of one bank in one query."""
     items, relations = query.items[bank][:k], query.relations[bank][:k]
     if not items:
-        return np.zeros(len(COLUMNS)), np.isin(COLUMNS, ("recall", "ndcg"))
+        return EstimateRows(np.zeros(len(COLUMNS)), np.isin(COLUMNS, ("recall", "ndcg")))
     if (relations == UNGRADED).any():
-        return np.zeros(len(COLUMNS)), np.zeros(len(COLUMNS), np.bool_)
+        return EstimateRows(np.zeros(len(COLUMNS)), np.zeros(len(COLUMNS), np.bool_))
     groups, weights = _groups(items), query.weights
     fits = fitting(relations)
     firsts = [at for at, group in enumerate(groups) if at == group]
@@ -298,11 +296,14 @@ def _measure(query: MatchedQuery, bank: str, k: int | None) -> tuple[Floats, NDA
             discounted_recall(relations, groups, weights, k or len(query.reference)),
         ]
     )
-    return values, np.ones(len(COLUMNS), np.bool_)
+    return EstimateRows(values, np.ones(len(COLUMNS), np.bool_))
 
 
-def measure_bank(queries: Sequence[MatchedQuery], bank: str, k: int | None = None) -> _Measured:
-    """Return the values of a bank by query; subtopics are averaged within their query."""
+def measure_bank(queries: Sequence[MatchedQuery], bank: str, k: int | None = None) -> EstimateRows:
+    """Return the values of a bank, [columns of `COLUMNS`, queries].
+
+    Subtopics are averaged within their query.
+    """
     ids = [*dict.fromkeys(one.query_id for one in queries)]
     row = {query_id: at for at, query_id in enumerate(ids)}
     sums, counts = np.zeros((2, len(COLUMNS), len(ids)))
@@ -311,10 +312,10 @@ def measure_bank(queries: Sequence[MatchedQuery], bank: str, k: int | None = Non
         sums[:, row[one.query_id]] += np.where(defined, values, 0.0)
         counts[:, row[one.query_id]] += defined
     defined = counts > 0
-    return _Measured(np.divide(sums, counts, out=np.zeros(sums.shape), where=defined), defined)
+    return EstimateRows(np.divide(sums, counts, out=np.zeros(sums.shape), where=defined), defined)
 
 
-def _estimate(of: _Measured, column: str, level: float) -> Estimate:
+def _estimate(of: EstimateRows, column: str, level: float) -> Estimate:
     at = COLUMNS.index(column)
     return mean_share(of.values[at][of.defined[at]], level)
 
@@ -344,6 +345,9 @@ class BankComparison(Result):
         first = self.rows[0]
         if first.recall.value is None:
             return f"No query of {first.bank} can be compared with {self.reference}."
+        if not first.recall.value:
+            bank = first.bank if len(self.rows) == 1 else "any other bank"
+            return f"No item of {bank} asks for anything in {self.reference}."
         recall = _share(first.recall)
         if len(self.rows) == 1:
             missing = sum(not one.banks for one in self.missing)
@@ -353,12 +357,16 @@ class BankComparison(Result):
                 f"its items ask for something in it. "
                 + (rest if missing else "Each reference item is asked for, at least in part.")
             )
-        near = [one.bank for one in self.rows[1:] if not one.behind]
-        rest = "all others are lower, beyond the uncertainty over queries"
+        equal = [one for one in self.rows if isclose(one.recall.value or 0.0, first.recall.value)]
+        others = self.rows[len(equal) :]
+        near = [one.bank for one in others if not one.behind]
+        rest = "; all others are lower, beyond the uncertainty over queries" if others else ""
         if near:
-            names = ", ".join(near) if len(near) < 4 else f"{len(near)} of {len(self.rows) - 1}"
-            rest = f"not clearly lower: {names}"
-        return f"{first.bank} has the highest recall of {self.reference}, {recall}; {rest}."
+            names = ", ".join(near) if len(near) < 4 else f"{len(near)} of {len(others)}"
+            rest = f"; not clearly lower: {names}"
+        leader = leading([one.bank for one in equal], "bank")
+        share = recall if len(equal) == 1 else f"{first.recall.value:.0%}"
+        return f"{leader} the highest recall of {self.reference}, {share}{rest}."
 
     def plot(self) -> Figure:
         """Plot recall and precision of the banks with their intervals."""
@@ -506,7 +514,7 @@ def _has_items(query: MatchedQuery) -> bool:
 
 
 def _score(
-    queries: Sequence[MatchedQuery], bank: str, of: _Measured, lists: _Lists, level: float
+    queries: Sequence[MatchedQuery], bank: str, of: EstimateRows, lists: _Lists, level: float
 ) -> BankScore:
     with_items = [one for one in queries if one.items[bank]]
     ungraded = sum((one.relations[bank] == UNGRADED).any() for one in with_items)
@@ -528,7 +536,7 @@ def _score(
 
 
 def _ranked(
-    rows: Sequence[BankScore], measured: Mapping[str, _Measured], level: float
+    rows: Sequence[BankScore], measured: Mapping[str, EstimateRows], level: float
 ) -> list[BankScore]:
     """Return the rows, each with whether the first one has a higher recall beyond uncertainty.
 
@@ -590,12 +598,10 @@ class _Lists:
                 for item, row in zip(of, one.relations[bank], strict=True)
                 if (row == DIFFERENT).all()
             ]
-            texts = [*dict.fromkeys(item.text for _, item in items)]
-            group = joined_groups(len(texts), (pair[:2] for pair in duplicate_pairs(texts)))
-            number = dict(zip(texts, group, strict=True))
+            groups = _same_texts([item.text for _, item in items])
             by_group: dict[int, list[tuple[str, Item]]] = {}
-            for bank, item in items:
-                by_group.setdefault(number[item.text], []).append((bank, item))
+            for group, pair in zip(groups, items, strict=True):
+                by_group.setdefault(group, []).append(pair)
             for same in by_group.values():
                 banks = tuple(dict.fromkeys(bank for bank, _ in same))
                 first = same[0][1]
@@ -619,6 +625,14 @@ class _Lists:
         )
 
 
+def _same_texts(texts: Sequence[str]) -> list[int]:
+    """Return a number for each text, the same for texts that ask for one thing."""
+    distinct = [*dict.fromkeys(texts)]
+    groups = joined_groups(len(distinct), (pair[:2] for pair in duplicate_pairs(distinct)))
+    number = dict(zip(distinct, groups, strict=True))
+    return [number[text] for text in texts]
+
+
 def _best(queries: Sequence[MatchedQuery], k: int) -> Iterator[BestItem]:
     """Yield the greedy choice of k items for each query, from all banks."""
     for one in queries:
@@ -626,10 +640,7 @@ def _best(queries: Sequence[MatchedQuery], k: int) -> Iterator[BestItem]:
         if not items:
             continue
         relations = np.concatenate([of for of in one.relations.values() if len(of)])
-        texts = [*dict.fromkeys(item.text for _, item in items)]
-        group = joined_groups(len(texts), (pair[:2] for pair in duplicate_pairs(texts)))
-        number = dict(zip(texts, group, strict=True))
-        groups = [number[item.text] for _, item in items]
+        groups = _same_texts([item.text for _, item in items])
         chosen = best_items(np.maximum(relations, DIFFERENT), groups, one.weights, k)
         for rank, (at, recall) in enumerate(chosen, 1):
             bank, item = items[at]
@@ -637,7 +648,11 @@ def _best(queries: Sequence[MatchedQuery], k: int) -> Iterator[BestItem]:
 
 
 def _notes(matched: MatchedBanks, found: BankComparison, level: float) -> Iterator[Note]:
-    if matched.matcher in (*MATCHERS, COVERAGE, "draft"):
+    if matched.matcher == "keys":
+        lists = [of for one in matched.queries for of in (one.reference, *one.items.values())]
+        keyless = counted(sum(not one.answers for of in lists for one in of), "item")
+        yield note("banks-by-keys", without=f"{keyless} of {sum(map(len, lists)):,}")
+    elif matched.matcher in (*MATCHERS, COVERAGE, "draft"):
         yield note(f"banks-by-{matched.matcher}")
     else:
         yield note("banks-by-grader", grader=matched.matcher)

@@ -16,14 +16,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import isclose
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from exampp.analysis.phrases import leading
 from exampp.errors import InputError
 from exampp.measures.values import Mean, mean_of, spread_of
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.records.inputs import CitedSentence, read_sentence
+from exampp.records.inputs import read_sentence
 from exampp.records.wording import counted
 from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Result, Table
@@ -41,7 +43,6 @@ class _Sentence(NamedTuple):
     None where one has no grade.
     """
 
-    place: CitedSentence
     weights: tuple[float | None, ...]
     every: tuple[float | None, ...]
 
@@ -83,8 +84,16 @@ class CitationScores(Result):
         best = next((one for one in self.rows if one.recall.mean is not None), None)
         if best is None:
             return "No citation has a grade."
-        precision = "" if best.precision.mean is None else f", precision {best.precision.mean:.3f}"
-        return f"{best.system} has the highest recall, {best.recall.mean:.3f}{precision}."
+        equal = [
+            one.system
+            for one in self.rows
+            if one.recall.mean is not None and isclose(one.recall.mean, best.recall.mean or 0.0)
+        ]
+        precision = ""
+        if len(equal) == 1 and best.precision.mean is not None:
+            precision = f", precision {best.precision.mean:.3f}"
+        leader = leading(equal, "system")
+        return f"{leader} the highest recall, {best.recall.mean:.3f}{precision}."
 
     def plot(self) -> Figure:
         """Plot precision and recall, and the support of sentences by any passage if it is known."""
@@ -162,10 +171,12 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
                 f"query {query.query_id!r} is not a sentence of an answer",
                 hint="Make a collection of citations: exampp citations NEW.exam answers.jsonl",
             )
-        cited = tuple(_weights(query, low, high))
-        others = tuple(_others(query, low, high))
+        cited = [at for one in query.rankings for at in one.passages.tolist()]
+        others = [at for at in range(query.pool_size) if at not in {*cited}]
         has_pool |= bool(others)
-        sentence = _Sentence(place, cited[:1] if first else cited, (*cited, *others))
+        weights = tuple(_weight(query, at, low, high) for at in cited)
+        every = (*weights, *(_weight(query, at, low, high) for at in others))
+        sentence = _Sentence(weights[:1] if first else weights, every)
         answers[place.system][place.query_id].append(sentence)
     rows = [_row(system, list(of.values())) for system, of in answers.items()]
     rows.sort(key=lambda one: (-(one.recall.mean or 0.0), one.system))
@@ -173,55 +184,47 @@ def citation_scores(book: Gradebook, *, first: bool = False) -> CitationScores:
     return CitationScores(tuple(rows), notes, has_pool, book.grader.is_draft)
 
 
-def _others(query: QueryGrades, low: int, high: int) -> Iterator[float | None]:
-    """Yield the weights of the passages of a sentence that it does not cite."""
-    cited = {at for ranking in query.rankings for at in ranking.passages.tolist()}
-    for passage in range(query.pool_size):
-        if passage not in cited:
-            yield _weight(int(query.ratings[passage].max(initial=MISSING)), low, high)
-
-
-def _weight(rating: int, low: int, high: int) -> float | None:
+def _weight(query: QueryGrades, passage: int, low: int, high: int) -> float | None:
+    """Return the weight of the support of a sentence by a passage; None without a grade."""
+    rating = int(query.ratings[passage].max(initial=MISSING))
     if rating == MISSING:
         return None
     return 1.0 if rating == high else 0.0 if rating == low else PARTIAL
 
 
-def _weights(query: QueryGrades, low: int, high: int) -> Iterator[float | None]:
-    """Yield the weights of a sentence's citations, in order."""
-    for ranking in query.rankings:
-        for passage in ranking.passages.tolist():
-            yield _weight(int(query.ratings[passage].max(initial=MISSING)), low, high)
-
-
 def _row(system: str, answers: Sequence[Sequence[_Sentence]]) -> CitationRow:
-    soft = [_of_answer(one, strict=False) for one in answers]
-    strict = [_of_answer(one, strict=True) for one in answers]
-    cited = [weight for answer in answers for one in answer for weight in one.weights]
+    cited = [[one.weights for one in answer] for answer in answers]
+    soft = [_support(one) for one in cited]
+    strict = [_support(one, strict=True) for one in cited]
+    by_any = [_support([one.every for one in answer]) for answer in answers]
+    weights = [weight for answer in cited for one in answer for weight in one]
     return CitationRow(
         system,
         _mean([precision for precision, _ in soft]),
         _mean([recall for _, recall in soft]),
         _mean([precision for precision, _ in strict]),
         _mean([recall for _, recall in strict]),
-        _mean([_supported(one) for one in answers]),
+        _mean([best for _, best in by_any]),
         answers=len(answers),
         sentences=sum(map(len, answers)),
-        citations=len(cited),
-        ungraded=sum(weight is None for weight in cited),
-        silent=sum(not any(one.weights for one in answer) for answer in answers),
+        citations=len(weights),
+        ungraded=sum(weight is None for weight in weights),
+        silent=sum(not any(answer) for answer in cited),
     )
 
 
-def _of_answer(
-    sentences: Sequence[_Sentence], *, strict: bool
+def _support(
+    sentences: Sequence[Sequence[float | None]], *, strict: bool = False
 ) -> tuple[float | None, float | None]:
-    """Return precision and recall of one answer; None where no citation that counts is graded."""
+    """Return the mean weight of the passages of an answer, and of the best of each sentence.
+
+    These are precision and recall; None where no passage is graded.
+    """
     graded = [
-        [float(w == 1.0) if strict else w for w in one.weights if w is not None]
+        [float(w == 1.0) if strict else w for w in one if w is not None]
         for one in sentences
-        # an ungraded citation counts neither for nor against the sentence
-        if not one.weights or any(w is not None for w in one.weights)
+        # an ungraded passage counts neither for nor against the sentence
+        if not one or any(w is not None for w in one)
     ]
     weights = [weight for one in graded for weight in one]
     best = [max(one, default=0.0) for one in graded]
@@ -229,14 +232,6 @@ def _of_answer(
         sum(weights) / len(weights) if weights else None,
         sum(best) / len(best) if best else None,
     )
-
-
-def _supported(sentences: Sequence[_Sentence]) -> float | None:
-    """Return the mean support of the sentences of an answer; None if no passage is graded."""
-    every = [one.every for one in sentences]
-    graded = [one for one in every if not one or any(w is not None for w in one)]
-    best = [max((w for w in one if w is not None), default=0.0) for one in graded]
-    return sum(best) / len(best) if best else None
 
 
 def _mean(values: Sequence[float | None]) -> Mean:

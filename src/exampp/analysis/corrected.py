@@ -32,7 +32,7 @@ from exampp.sanitize import check_integer
 from exampp.stats.estimate import MOST_DRAWS, Bools, Floats
 from exampp.stats.item_analysis import ranks_of_systems
 from exampp.stats.means import FEWEST_QUERIES
-from exampp.stats.rank_correlation import kendall_rows
+from exampp.stats.rank_correlation import kendall
 from exampp.stats.rank_sets import DECIMALS, DRAWS, PairTests, Resampling, pair_tests
 from exampp.stats.sampling import (
     DrawnUnits,
@@ -343,11 +343,9 @@ class Corrected(Result):
             yield note("one-system")
             return
         yield from self._decided()
-        tau = kendall_rows(
-            *([scores.round(DECIMALS)] for scores in (self.graded, self.shown.scores))
-        )
-        shown = f"{tau.values[0]:.3f}" if tau.defined[0] else "undefined"
-        yield note("corrected-orders", tau=shown)
+        by_grades, corrected = self.graded.round(DECIMALS), self.shown.scores.round(DECIMALS)
+        tau = kendall(by_grades, corrected).value
+        yield note("corrected-orders", tau="undefined" if tau is None else f"{tau:.3f}")
         if not every and self.labels < 0.9 * FEW_LABELS:
             yield note("corrected-few-labels", labels=FEW_LABELS)
 

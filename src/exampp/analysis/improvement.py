@@ -48,7 +48,7 @@ from exampp.results.notes import Note, merge_notes, note, with_code
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, programs_only
 from exampp.sanitize import check_integer
-from exampp.stats.estimate import LEVEL, Estimate, EstimateRows, Floats
+from exampp.stats.estimate import LEVEL, Estimate, Floats
 from exampp.stats.held_out import (
     FEWEST_QUERIES,
     Halves,
@@ -563,8 +563,8 @@ def _proposals(
             key[0],
             key[1],
             RETIRE if exam.in_force[at] else ADD,
-            _value(of.systems, at),
-            _value(of.passages, at),
+            of.systems.at(at),
+            of.passages.at(at),
             faults.get(key, ()),
             words.get(key, ""),
         )
@@ -640,10 +640,6 @@ def _tied_pair(
                 alone = [id_ for id_ in a if id_ not in b], [id_ for id_ in b if id_ not in a]
                 pair = (names[one], names[other]), alone
     return pair
-
-
-def _value(rows: EstimateRows, at: int) -> float | None:
-    return float(rows.values[at]) if rows.defined[at] else None
 
 
 def _caption(

@@ -39,7 +39,7 @@ from exampp.results.plots.lines import item_scatter
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer
-from exampp.stats.estimate import MOST_DRAWS, Bools, EstimateRows, Floats
+from exampp.stats.estimate import MOST_DRAWS, Bools, Floats
 from exampp.stats.item_analysis import (
     FEWEST_SYSTEMS,
     SplitHalves,
@@ -256,11 +256,7 @@ class ItemAnalysis(Result):
         shown = {"exam": self._exam()}
         if self.look:
             shown |= {"items": self._worst(limit), "leaderboard": self._systems()}
-        if self.turns:
-            shown["turns"] = replace(self.turns.tables()["turns"], verdict="")
-        if self.officials:
-            shown["choices"] = choices_table(self.choices, self.name)
-        return shown
+        return shown | dict(self._others())
 
     def records(self) -> Mapping[str, Table]:
         """Return a row per item, group of systems, system, and selection of items."""
@@ -276,12 +272,16 @@ class ItemAnalysis(Result):
             "items": Table.of(names, rows, self.caption, notes, verdict=self.headline),
             "exam": self._exam(),
             "systems": replace(self._systems(), caption=self.caption),
+            **dict(self._others()),
         }
-        if self.turns:
-            shown["turns"] = replace(self.turns.tables()["turns"], verdict="")
-        if self.officials:
-            shown["choices"] = choices_table(self.choices, self.name)
         return {name: table.keyed(self.grader_key) for name, table in shown.items()}
+
+    def _others(self) -> Iterator[tuple[str, Table]]:
+        """Yield Cover by turn, and smaller exams, if they were computed."""
+        if self.turns:
+            yield "turns", replace(self.turns.tables()["turns"], verdict="")
+        if self.officials:
+            yield "choices", choices_table(self.choices, self.name)
 
     def _exam(self) -> Table:
         """Return a row per group of systems: the reliability of the exam for them."""
@@ -545,7 +545,7 @@ def discriminations(scores: ItemScores, texts: BankTexts) -> dict[Key, float | N
     rest = item_rest(counted.without)
     names = (scores.queries[query] for query in scores.query)
     keys = zip(names, scores.item_ids, strict=True)
-    return {key: _value(rest, at) for key, at in zip(keys, counted.places.tolist(), strict=True)}
+    return {key: rest.at(at) for key, at in zip(keys, counted.places.tolist(), strict=True)}
 
 
 def _counted_once(
@@ -662,10 +662,10 @@ def _items(
             text=words.get(key, ""),
             difficulty=float(scores.credit[:, at].mean()) if len(columns) else None,
             constant=_same(scores.credit[:, at]) if constant[at] else "",
-            item_total=_value(total, at_once[at]),
-            item_rest=_value(rest, at_once[at]),
-            item_rest_without=_value(without, at_once[at]),
-            alpha_if_deleted=_value(deleted, at_once[at]),
+            item_total=total.at(at_once[at]),
+            item_rest=rest.at(at_once[at]),
+            item_rest_without=without.at(at_once[at]),
+            alpha_if_deleted=deleted.at(at_once[at]),
             relevant=found.relevant,
             not_relevant=found.not_relevant,
             swaps=swaps[at],
@@ -674,10 +674,6 @@ def _items(
             why=(),
         )
         yield replace(row, why=tuple(_why(row, found.wrongly)))
-
-
-def _value(estimates: EstimateRows, at: int) -> float | None:
-    return float(estimates.values[at]) if estimates.defined[at] else None
 
 
 def _same(values: Floats) -> str:

@@ -31,6 +31,15 @@ def worst_systems(names: Sequence[str], total: int) -> str:
     return " and ".join(names) if len(names) < 3 else f"the worst {len(names)} of {total}"
 
 
+def leading(names: Sequence[str], noun: str) -> str:
+    """Return equal leaders with their verb: a has; a and b have; 5 banks have."""
+    if len(names) == 1:
+        return f"{names[0]} has"
+    if len(names) > 3:
+        return f"{counted(len(names), noun)} have"
+    return f"{', '.join(names[:-1])} and {names[-1]} have"
+
+
 def share_shown(share: float | None) -> str | None:
     """Return a share such as 12.5%; None if undefined."""
     return None if share is None else f"{share:.1%}"

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Literal, get_args
@@ -355,9 +355,7 @@ def _on_one_scale(rater: Rater, other: Rater) -> Rater:
     """Return the rater on the other's scale, if that only adds labels that did not occur."""
     mine, theirs = rater.scale.labels, other.scale.labels
     if mine and theirs and mine[-1] == theirs[-1] and set(mine) < set(theirs):
-        cuts = rater.scale
-        scale = Scale(theirs, cuts.lenient, cuts.strict, cuts.merge, cuts.named)
-        return Rater(rater.name, rater.labels, scale)
+        return replace(rater, scale=replace(rater.scale, labels=theirs))
     return rater
 
 

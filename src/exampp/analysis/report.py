@@ -17,7 +17,7 @@ from exampp.analysis.agreement import label_name
 from exampp.analysis.banks import BankComparison
 from exampp.analysis.changes import Changes
 from exampp.analysis.citations import CitationScores
-from exampp.analysis.corrected import corrected_section as corrected_section
+from exampp.analysis.corrected import corrected_section
 from exampp.analysis.correlation import Correlations
 from exampp.analysis.phrases import share_shown
 from exampp.analysis.significance import leaderboard_table, pair_notes
@@ -64,18 +64,16 @@ _HARDEST = 10
 _ROUNDS = 10
 
 
-def write(document: Document, path: str | Path) -> int:
-    """Write the report as HTML, or as JSON by file name; return the number of bytes.
+def write(document: Document, path: str | Path) -> None:
+    """Write the report as HTML, or as JSON by file name.
 
     Raises:
-        InputError: The extra `plots` is not installed, or the file cannot be written.
+        InputError: The name ends in another format, the extra `plots` is not installed, or the file
+            cannot be written.
     """
-    content = (page.report_json if Path(path).suffix == ".json" else page.to_html)(
-        document
-    ).encode()
+    content = page.renderer(Path(path))(document)
     with writing(path) as stream:
-        stream.write(content)
-    return len(content)
+        stream.write(content.encode())
 
 
 def report(
@@ -210,11 +208,14 @@ def _bank(source: ReportSource) -> Section:
         f"{counted(len(rounds), 'round')} of edits: {describe_changes(changes)}. {path}".strip()
     )
     caption = "Edits of the bank, made together"
+    improved = {one.edit for one in source.improvements}
+    others = [row for row, one in zip(rows, edits, strict=True) if one.edit not in improved]
+    shown = others[-_ROUNDS:]
     every = Folded(f"All edits ({len(rows)})", Table.of(columns, rows, caption))
     blocks = [
         *_improvements(source),
-        Table.of(columns, rows[-_ROUNDS:], caption),
-        every if rows[_ROUNDS:] else None,
+        Table.of(columns, shown, f"Other {caption.lower()}" if improved else caption),
+        every if len(shown) < len(rows) else None,
     ]
     return Section.of("bank", title, blocks).with_verdict(verdict)
 

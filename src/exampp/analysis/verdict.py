@@ -53,7 +53,7 @@ from exampp.records.gradebook import MISSING, Gradebook, find_pairs
 from exampp.records.inputs import relevance_threshold
 from exampp.records.items import BankTexts
 from exampp.records.wording import counted
-from exampp.results.notes import Note, labelled, note, notes_of, with_code, without_code
+from exampp.results.notes import Note, labelled, merge_notes, note, with_code, without_code
 from exampp.results.page import Block, Folded, Line, Notices, Section, Tiles, Verdict
 from exampp.results.result import Table
 from exampp.results.view import interval_text
@@ -316,66 +316,32 @@ def families_of(name: str) -> tuple[str, ...]:
     return tuple(family for family, word in _WORDS.items() if word.search(folded))
 
 
-class EvaluatedGrades(NamedTuple):
-    """The grades that warnings look at, and their leaderboard.
-
-    `own_bank` warns that the grader made the bank; `improvements` are the rounds by which grades
-    chose items. `compared` is the number of systems that an official leaderboard ranks, too.
-    """
-
-    book: Gradebook
-    board: Leaderboard
-    own_bank: str = ""
-    compared: int | None = None
-    improvements: tuple[ImprovementRound, ...] = ()
-
-
-def find_warnings(of: EvaluatedGrades) -> tuple[Note, ...]:
-    """Return one sentence for each reason to be careful."""
-    return (*with_code(of.board.notes, *OF_BOARD), *notes_of(of, CHECKS))
-
-
-def _no_signal(of: EvaluatedGrades) -> Iterator[Note]:
-    values = [query.ratings[query.ratings != MISSING] for query in of.book.queries]
+def _warnings(data: ReportData) -> Iterator[Note]:
+    """Yield one sentence for each reason to be careful."""
+    book, source = data.book, data.source
+    values = [query.ratings[query.ratings != MISSING] for query in book.queries]
     found = np.unique(np.concatenate(values)) if values else np.empty(0)
     if len(found) == 1:
         yield note("no-signal", rating=int(found[0]))
-
-
-def _few_queries(of: EvaluatedGrades) -> Iterator[Note]:
-    count = len(of.board.columns[0].query_ids)
+    count = len(data.main.query_ids)
     if 0 < count < USUAL_QUERIES:
         counts = f"{counted(count, 'query')} {'counts' if count == 1 else 'count'}"
         yield note("few-queries", counts=counts, usual=USUAL_QUERIES)
-
-
-def _own_family(of: EvaluatedGrades) -> Iterator[Note]:
-    model = of.book.grader.model
+    model = book.grader.model
     families = set(families_of(model))
-    akin = sorted(s for s in of.book.systems if families & set(families_of(s)))
-    if akin:
-        count = counted(len(akin), "system")
-        yield note("one-family", model=model, count=count, families=sorted(families), systems=akin)
-
-
-def _own_bank(of: EvaluatedGrades) -> Iterator[Note]:
-    if of.own_bank:
-        yield note("own-bank", text=of.own_bank)
-
-
-def _chosen_items(of: EvaluatedGrades) -> Iterator[Note]:
-    if text := chosen_items_warning(of.improvements):
+    if akin := sorted(one for one in book.systems if families & set(families_of(one))):
+        systems = counted(len(akin), "system")
+        named = {"families": sorted(families), "systems": akin}
+        yield note("one-family", model=model, count=systems, **named)
+    if source.own_bank:
+        yield note("own-bank", text=source.own_bank)
+    chosen = (chosen_items_warning(source.improvements), *human_choices(source.improvements))
+    for text in filter(None, chosen):
         yield note("chosen-items", text=text)
-    for text in human_choices(of.improvements):
-        yield note("chosen-items", text=text)
-
-
-def _few_systems(of: EvaluatedGrades) -> Iterator[Note]:
-    if of.compared and of.compared < USUAL_SYSTEMS:
-        yield note("few-systems", systems=counted(of.compared, "system"), least=USUAL_SYSTEMS)
-
-
-CHECKS = (_no_signal, _few_queries, _own_family, _own_bank, _chosen_items, _few_systems)
+    official = data.settings.official.values()
+    compared = min((len({*ranks} & {*book.systems}) for ranks in official), default=0)
+    if 0 < compared < USUAL_SYSTEMS:
+        yield note("few-systems", systems=counted(compared, "system"), least=USUAL_SYSTEMS)
 
 
 # ---- verdict -----------------------------------------------------------------------------------
@@ -582,12 +548,7 @@ def verdict_section(data: ReportData, answers: Mapping[str, TrustAnswer]) -> Sec
     for bias in _known(answers, "bias"):
         lines = [not_green(line, data.bias) for line in lines]
         lines.insert(0 if data.bias.found else 1, bias)
-    official = data.settings.official.values()
-    compared = min((len(set(ranks) & set(data.book.systems)) for ranks in official), default=None)
-    source = data.source
-    warnings = find_warnings(
-        EvaluatedGrades(data.book, data.board, source.own_bank, compared, source.improvements)
-    )
+    warnings = (*with_code(data.board.notes, *OF_BOARD), *merge_notes(_warnings(data)))
     if warnings:
         count = counted(len(warnings), "warning")
         lines.append(Line("Warnings", f"{count}, below.", "", "doubt"))

@@ -656,7 +656,7 @@ def match_banks(
         Path,
         argument(metavar="MATCHES", help="The collection of matches, such as my.matches.exam."),
     ],
-    reference: Annotated[str, keyword(help="Compare with this bank.")],
+    reference: Annotated[str, keyword(help="The reference bank.")],
     bank: Annotated[
         list[str] | None,
         keyword(help="Compare this bank. Repeat for several. [default: all others]"),
@@ -685,13 +685,19 @@ def match_banks(
         nouns = {"systems": "bank", "queries": "query", "passages": "item"}
         sizes = ", ".join(counted(counts[thing], noun) for thing, noun in nouns.items())
         print_line(f"{sizes} to match with {reference}")
+        every = dict.fromkeys(str(name) for name, *_ in opened.banks().rows)
+        matched = {reference, *(one.system for one in made.systems)}
+        if bare := [name for name in bank or every if name not in matched]:
+            print_line(
+                f"Left out, with no wanted item on a query of {reference}: {', '.join(bare)}"
+            )
         kinds = dict.fromkeys(str(kind) for _, kind, *_ in made.banks().rows)
     model = ("--grader", "openai", "--model", "MODEL", "--prompt", "item-match")
     print_line("Next:")
     for kind in kinds:
         only = ("--kind", kind) * (len(kinds) > 1)
         print_line(f"  {command('grade', matches, *model, *only)}")
-    print_line(f"  {command('analyze', 'banks', matches)}")
+    print_line(f"  {command('analyze', 'banks', matches, '--grader', 'item-match')}")
 
 
 @app.verb("compare", rare=True)

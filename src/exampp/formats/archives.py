@@ -8,6 +8,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -44,8 +45,8 @@ def reader_of(path: str | Path) -> Callable[[Path], Rows] | None:
     if tables.name_of(path):
         return tables.read_rows
     names = _names(Path(path))
-    readers = {"xl/workbook.xml": _sheet, "header.json": _log, "_journal/start.json": _log}
-    return next((reader for name, reader in readers.items() if name in names), None)
+    rows_of = next((reader for name, reader in _READERS.items() if name in names), None)
+    return rows_of and partial(_opened, rows_of)
 
 
 def _names(path: Path) -> Sequence[str]:
@@ -82,9 +83,9 @@ class _Archive:
         return ElementTree.fromstring(data)
 
 
-def _opened(path: Path, read: Callable[[_Archive], Rows]) -> Rows:
+def _opened(rows_of: Callable[[_Archive], Rows], path: Path) -> Rows:
     try:
-        yield from read(_Archive(path))
+        yield from rows_of(_Archive(path))
     except NotImplementedError as error:
         raise InputError(
             f"is compressed in a way that Python does not read ({error})",
@@ -98,12 +99,8 @@ def _opened(path: Path, read: Callable[[_Archive], Rows]) -> Rows:
 # ---- excel ---------------------------------------------------------------------------------------
 
 
-def _sheet(path: Path) -> Rows:
-    """Yield the rows of the first sheet with rows, below its header."""
-    return _opened(path, _rows_of_book)
-
-
 def _rows_of_book(book: _Archive) -> Rows:
+    """Yield the rows of the first sheet with rows, below its header."""
     texts: list[str] = []
     if shared := book.names("xl/sharedStrings.xml"):
         texts = [_text(one) for one in book.xml(shared[0]) if _tag(one) == "si"]
@@ -187,12 +184,8 @@ def _tag(element: ElementTree.Element) -> str:
 # ---- inspect -------------------------------------------------------------------------------------
 
 
-def _log(path: Path) -> Rows:
-    """Yield the samples of an Inspect log, with its header around them."""
-    return _opened(path, _samples)
-
-
 def _samples(log: _Archive) -> Rows:
+    """Yield the samples of an Inspect log, with its header around them."""
     header = log.json((log.names("header.json") or log.names("_journal/start.json"))[0])
     for number, name in enumerate(sorted(log.names("samples/"), key=_natural), 1):
         sample = log.json(name)
@@ -215,6 +208,14 @@ def _attached(value: Any, attachments: Mapping[str, str]) -> Any:
     if isinstance(value, str) and value.startswith("attachment://"):
         return attachments[value.removeprefix("attachment://")]
     return value
+
+
+_READERS: Mapping[str, Callable[[_Archive], Rows]] = {
+    "xl/workbook.xml": _rows_of_book,
+    "header.json": _samples,
+    "_journal/start.json": _samples,
+}
+"""The reader of an archive by a file that it has."""
 
 
 # ---- data sets -----------------------------------------------------------------------------------

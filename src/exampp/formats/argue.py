@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.fields import brief
+from exampp.formats.fields import brief, importance_word
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
     Json,
@@ -47,7 +47,7 @@ from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys
 from exampp.formats.several_banks import names_of_banks
 from exampp.records import BankEntry, Item
-from exampp.records.items import WORD_WEIGHTS, importance_of
+from exampp.records.items import WORD_WEIGHTS
 
 _BANKS = {"nugget_bank": "question", "claim_bank": "claim"}
 _KINDS = {"question": "question", "claim": "nugget"}
@@ -59,7 +59,9 @@ _NUGGET_KEYS = frozenset(
 _ALL, _ANY = "AND", ("OR", "Default")
 
 
-def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+def read(
+    path: str | Path, on_error: OnError = raise_error, *, by_run: bool = False
+) -> Iterator[BankEntry]:
     """Yield one entry per bank, in file order.
 
     With a skipping `on_error`, a bad nugget is skipped together with its sub-nuggets.
@@ -69,7 +71,7 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
             aggregator, or a duplicate query or nugget.
     """
     seen: set[tuple[str, str]] = set()
-    banks = names_of_banks(path, whole_queries=True)
+    banks = names_of_banks(path, whole_queries=True, by_run=by_run)
     of_bank = Keys(path, _BANK_KEYS, stored=True)
     of_nugget = Keys(path, _NUGGET_KEYS, "nuggets[].", stored=True)
     for line, value in _values(path, on_error):
@@ -283,15 +285,7 @@ def _importance(item: Item, known: Any, path: str | Path) -> Json:
     weight = WORD_WEIGHTS.get(known.lower(), 1.0) if isinstance(known, str) else 1.0
     if weight == item.weight:
         return {}
-    word = importance_of(item.weight)
-    if word is None:
-        raise InputError(
-            f"item {brief(item.item_id)} has weight {item.weight:g}; a nugget bank allows "
-            "only 1 (vital) and 0.5 (okay)",
-            file=path,
-            hint="Change the weight, or write the bank as JSON-lines or CSV",
-        )
-    return {"importance": word}
+    return {"importance": importance_word(item, "a nugget bank", path)}
 
 
 BANKS = Shape(({*_BANKS},))
@@ -306,7 +300,7 @@ def is_spread(sample: FirstRecords) -> bool:
 
 FORMAT = Format(
     "bank",
-    lambda path, how: read(path, how.on_error),
+    lambda path, how: read(path, how.on_error, by_run=how.by_run),
     write,
     is_spread,
     sniffs_records=True,

@@ -20,6 +20,7 @@ from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error
 from exampp.formats.format import Format, Shape
 from exampp.formats.json_values import (
+    JSON_OBJECT,
     Json,
     expect,
     json_id,
@@ -64,12 +65,13 @@ class _LineRow(msgspec.Struct, rename=_KEYS):
 
 
 _LINE = msgspec.json.Decoder(_LineRow)
-_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 _ITEM_KEYS = frozenset(_ItemRow.__struct_encode_fields__)
 _LINE_KEYS = frozenset(_LineRow.__struct_encode_fields__)
 
 
-def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+def read(
+    path: str | Path, on_error: OnError = raise_error, *, by_run: bool = False
+) -> Iterator[BankEntry]:
     """Yield the lines of a bank in file order.
 
     An item without an id gets a hash of its content as id. Exact duplicates within a line count
@@ -83,13 +85,13 @@ def read(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntr
             or a duplicate query, subtopic or item id.
     """
     first_entry, first_item = FirstLines(), FirstLines()
-    banks = names_of_banks(path, whole_queries=True)
+    banks = names_of_banks(path, whole_queries=True, by_run=by_run)
     of_line = Keys(path, _LINE_KEYS | {"bank"}, stored=True)
     of_item = Keys(path, _ITEM_KEYS | {"importance", *MODEL_KEYS}, "items[].", stored=True)
 
     def parse(line: bytes, number: int) -> BankEntry:
         typed = decode_json(line, _LINE, path, number)
-        value = decode_json(line, _OBJECT, path, number)
+        value = decode_json(line, JSON_OBJECT, path, number)
         of_line.see(value, number)
         entry = replace(_entry(typed, value), bank=(bank := banks.get(number, "")))
         for row in (row for name in _LISTS for row in value.get(name) or ()):
@@ -245,7 +247,7 @@ def _usual_weight(extra: Mapping[str, Any]) -> float:
 
 FORMAT = Format(
     "bank",
-    lambda path, how: read(path, how.on_error),
+    lambda path, how: read(path, how.on_error, by_run=how.by_run),
     write,
     name="bank",
     shapes=(Shape((("query_id",), ("items", "questions"))),),

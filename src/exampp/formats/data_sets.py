@@ -9,7 +9,7 @@ folder from the Hugging Face hub.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -233,7 +233,7 @@ def dataset_topics(name: str | Path) -> Iterator[Query]:
         raise InputError(
             "the dataset has no topics", file=name, hint="Use --corpus for its documents"
         )
-    with _Reading(name):
+    with _reading(name):
         for query in dataset.queries_iter():
             yield Query(str(query.query_id), _text(query))
 
@@ -243,7 +243,7 @@ def dataset_judgments(name: str | Path) -> Iterator[Judgment]:
     dataset = _load(name)
     if not dataset.has_qrels():
         return
-    with _Reading(name):
+    with _reading(name):
         for one in dataset.qrels_iter():
             yield Judgment(str(one.query_id), str(one.doc_id), int(one.relevance))
 
@@ -258,7 +258,7 @@ def documents(name: str | Path, wanted: set[str]) -> Iterator[Passage]:
     dataset = _load(name)
     if not dataset.has_docs():
         raise InputError("the dataset has no documents", file=name)
-    with _Reading(name):
+    with _reading(name):
         store = dataset.docs_store()
         for batch in batches(sorted(wanted)):
             for doc in store.get_many(batch).values():
@@ -292,19 +292,16 @@ def _load(name: str | Path) -> Any:
         ) from None
 
 
-class _Reading:
-    """Context manager that turns errors of ir_datasets into InputError."""
-
-    def __init__(self, name: str | Path) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, InputError):
-            reason = str(error).strip().partition("\n")[0] or type(error).__name__
-            raise InputError(f"ir_datasets failed: {reason}", file=self.name) from None
+@contextmanager
+def _reading(name: str | Path) -> Iterator[None]:
+    """Map errors of ir_datasets to InputError."""
+    try:
+        yield
+    except InputError:
+        raise
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise InputError(f"ir_datasets failed: {reason}", file=name) from None
 
 
 DATASET = Format(

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import SupportsFloat, cast
 
 from exampp.errors import InputError, Repeated
-from exampp.records.items import MODEL, MODEL_KEYS, TURN, WORD_WEIGHTS
+from exampp.records.items import MODEL, MODEL_KEYS, TURN, WORD_WEIGHTS, Item, importance_of
 
 LARGEST_WEIGHT = 1e9
 """Largest weight of an item; sums of larger weights lose precision."""
@@ -351,6 +351,19 @@ def bank_separator(line: str) -> str | None:
 
 
 # ---- importance ----------------------------------------------------------------------------------
+
+
+def importance_word(item: Item, form: str, path: str | Path) -> str:
+    """Return the word for the weight of an item; raise InputError if there is none."""
+    word = importance_of(item.weight)
+    if word is None:
+        raise InputError(
+            f"item {brief(item.item_id)} has weight {item.weight:g}; {form} allows only "
+            "1 (vital) and 0.5 (okay)",
+            file=path,
+            hint="Change the weight, or write the bank as JSON-lines or CSV",
+        )
+    return word
 
 
 def weight_of(importance: str, field: str, default: float | None = None) -> float:

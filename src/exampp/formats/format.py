@@ -66,6 +66,7 @@ class ReadOptions:
         query_of: Finds the id of a query by its text.
         scale: Rating scale of graders with an unknown prompt.
         on_cell: Called for each rating that cannot be read.
+        by_run: The runs of banks name them.
     """
 
     on_error: OnError = raise_error
@@ -75,6 +76,7 @@ class ReadOptions:
     query_of: Callable[[str], str] | None = None
     scale: RatingScale | None = None
     on_cell: OnError = accept
+    by_run: bool = False
 
     @property
     def only_system(self) -> str | None:
@@ -402,11 +404,6 @@ FORMATS: Registry[Format] = Registry(
     "exampp.formats", "format", LazyMapping(_taken_names), _checked
 )
 """All formats by name; names of built-in formats are reserved."""
-
-
-def format_of(name: str) -> Format | None:
-    """Return the format of this name, or None."""
-    return FORMATS.get(name)
 
 
 def role_of_format(name: str) -> str:

@@ -13,7 +13,10 @@ from exampp.errors import InputError
 from exampp.formats.fields import nearly
 from exampp.formats.lines import read_text, valid_json
 
+Json = dict[str, Any]
 Fields = dict[str, msgspec.Raw]
+JSON_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
+"""Decode one object."""
 OBJECT: msgspec.json.Decoder[Fields] = msgspec.json.Decoder(Fields)
 """Decode one object; its values stay undecoded."""
 
@@ -87,7 +90,6 @@ def _string(fields: Fields, key: str) -> str:
 # ---- json document -------------------------------------------------------------------------------
 
 
-Json = dict[str, Any]
 T = TypeVar("T")
 
 _NAMES: dict[type, str] = {dict: "an object", list: "a list", str: "a string"}

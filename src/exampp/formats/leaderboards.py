@@ -31,6 +31,7 @@ import msgspec
 from exampp.errors import InputError
 from exampp.formats.fields import MEASURE, SYSTEM, TOPIC, VALUE, brief, normalize_name, real
 from exampp.formats.format import FirstRecords, Format, Shape, is_number
+from exampp.formats.json_values import JSON_OBJECT
 from exampp.formats.lines import decode_json, read_lines, read_pairs, system_of, text_of
 from exampp.formats.trec import SYSTEM_KEYS
 from exampp.sanitize import check_path
@@ -49,7 +50,6 @@ _ALL = frozenset({"all", "amean"})
 _NO_SYSTEMS = frozenset({"_overall_", "spearman", "kendall"})
 """First cells of rows of Workbench tables that are not systems."""
 _RESULTS = ("method", "examScore", "nExamScore")
-_OBJECT: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
 class _Row(NamedTuple):
@@ -166,7 +166,7 @@ def _rows(
 def _json_rows(path: str | Path, wanted: frozenset[str]) -> list[tuple[int, dict[str, Any]]]:
     """Return the objects of JSON-lines or the rows of a table of exampp; none for other JSON."""
     with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        document = _OBJECT.decode(b"\n".join(data for _, data in read_lines(path)))
+        document = JSON_OBJECT.decode(b"\n".join(data for _, data in read_lines(path)))
         for table in (document, *document.values()):
             rows = table.get("rows") if isinstance(table, dict) else None
             if (
@@ -178,7 +178,7 @@ def _json_rows(path: str | Path, wanted: frozenset[str]) -> list[tuple[int, dict
     objects: list[tuple[int, dict[str, Any]]] = []
     for number, data in read_lines(path):
         try:
-            objects.append((number, decode_json(data, _OBJECT, path, number)))
+            objects.append((number, decode_json(data, JSON_OBJECT, path, number)))
         except InputError:
             if objects:
                 raise

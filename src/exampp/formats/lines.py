@@ -111,8 +111,10 @@ def existing_file(path: str | Path) -> Path:
 
 
 @contextmanager
-def reading(path: str | Path) -> Iterator[IO[bytes]]:
-    """Yield the file's unpacked bytes, for formats without lines; errors as in `read_lines`."""
+def reading(
+    path: str | Path, line: Callable[[], int | None] = lambda: None
+) -> Iterator[io.BufferedReader]:
+    """Yield the file's unpacked bytes; errors as in `read_lines`, with the `line` reached."""
     path = existing_file(path)
     try:
         with unpacked(path) as stream:
@@ -121,7 +123,11 @@ def reading(path: str | Path) -> Iterator[IO[bytes]]:
         # each decompressor has custom classes of errors
         if not is_read_fault(error):
             raise
-        raise _damaged(path, None, error) from None
+        cut = isinstance(error, EOFError)
+        what = "the compressed file is truncated" if cut else f"the file cannot be read ({error})"
+        reached = "" if line() is None else f" after line {line()}"
+        hint = "Copy or download the file again"
+        raise InputError(what + reached, file=path, hint=hint) from None
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
@@ -137,22 +143,15 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, bytes]]:
     if (rows := lines_in_memory(path)) is not None:
         yield from rows
         return
-    path = existing_file(path)
     number = 0
     blank = True
-    try:
-        with unpacked(path) as stream:
-            head = stream.peek(HEAD)[:HEAD]
-            refuse_binary(head, path)
-            for number, line in (_objects if _ARRAY.match(head) else _lines)(stream, path):
-                if line and not line.isspace():
-                    blank = False
-                    yield number, line
-    except Exception as error:
-        # each decompressor has custom classes of errors
-        if not is_read_fault(error):
-            raise
-        raise _damaged(path, number, error) from None
+    with reading(path, lambda: number) as stream:
+        head = stream.peek(HEAD)[:HEAD]
+        refuse_binary(head, path)
+        for number, line in (_objects if _ARRAY.match(head) else _lines)(stream, Path(path)):
+            if line and not line.isspace():
+                blank = False
+                yield number, line
     if blank:
         raise InputError("the file is empty", file=path)
 
@@ -243,17 +242,10 @@ def _lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
 
 def read_text(path: str | Path) -> str:
     """Return the whole file as text, with blank lines and line ends; errors as in `read_lines`."""
-    path = existing_file(path)
-    try:
-        with unpacked(path) as stream:
-            data = stream.read(LONGEST_TEXT)
+    with reading(path) as stream:
+        data = stream.read(LONGEST_TEXT)
         refuse_binary(data[:HEAD], path)
-    except Exception as error:
-        # each decompressor has custom classes of errors
-        if not is_read_fault(error):
-            raise
-        raise _damaged(path, None, error) from None
-    return _whole_text(data, path)
+    return _whole_text(data, Path(path))
 
 
 def _whole_text(data: bytes, path: Path) -> str:
@@ -274,13 +266,6 @@ def _whole_text(data: bytes, path: Path) -> str:
         line = data.count(b"\n", 0, error.start) + 1
         start = data.rfind(b"\n", 0, error.start) + 1
         raise _not_utf8(path, line, error.start - start + 1) from None
-
-
-def _damaged(path: Path, lines: int | None, error: Exception) -> InputError:
-    cut = isinstance(error, EOFError)
-    what = "the compressed file is truncated" if cut else f"the file cannot be read ({error})"
-    reached = "" if lines is None else f" after line {lines}"
-    return InputError(what + reached, file=path, hint="Copy or download the file again")
 
 
 def _not_utf8(path: str | Path, line: int | None, byte: int) -> InputError:

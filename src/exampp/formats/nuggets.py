@@ -18,13 +18,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from exampp.errors import InputError
 from exampp.formats import plain_bank
-from exampp.formats.fields import brief, weight_of
+from exampp.formats.fields import brief, importance_word, weight_of
 from exampp.formats.format import FirstRecords, Format, Shape
-from exampp.formats.json_values import Json, expect, json_id, member, optional, spoken, without
+from exampp.formats.json_values import (
+    JSON_OBJECT,
+    Json,
+    expect,
+    json_id,
+    member,
+    optional,
+    spoken,
+    without,
+)
 from exampp.formats.lines import (
     Key,
     OnError,
@@ -43,13 +50,14 @@ from exampp.formats.several_banks import names_of_banks
 from exampp.records import BankEntry, Grade, GraderIdentity, Item, State, item_id
 from exampp.records.items import WEIGHTS, importance, importance_of
 
-_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 _QUERY_KEYS = ("query", "qid", "nuggets")
 _NUGGET_KEYS = ("text", "item_id", "subtopic_id", "kind", "gold_answers")
 _KINDS = ("nugget", "question")
 
 
-def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+def read_nuggetizer(
+    path: str | Path, on_error: OnError = raise_error, *, by_run: bool = False
+) -> Iterator[BankEntry]:
     """Yield the bank in file order, one entry per query and subtopic.
 
     `extra` stores the other fields of lines and nuggets (importance, reasoning ...). With a
@@ -62,10 +70,10 @@ def read_nuggetizer(path: str | Path, on_error: OnError = raise_error) -> Iterat
     """
     of_line = Keys(path, (*_QUERY_KEYS, "bank"), stored=True)
     of_nugget = Keys(path, (*_NUGGET_KEYS, "importance"), "nuggets[].", stored=True)
-    banks = names_of_banks(path, whole_queries=True)
+    banks = names_of_banks(path, whole_queries=True, by_run=by_run)
 
     def parse(line: bytes, number: int) -> tuple[str, str, list[Item], Json, str]:
-        value = decode_json(line, _OBJECT, path, number)
+        value = decode_json(line, JSON_OBJECT, path, number)
         read = _QUERY_KEYS if value.get("query") else (*_QUERY_KEYS, "text")
         of_line.see(value, number, read)
         query_id, query_text = query_of(value)
@@ -175,14 +183,7 @@ def write_nuggetizer(path: str | Path, entries: Iterable[BankEntry]) -> None:
 
 
 def _nuggetizer_row(item: Item, path: str | Path) -> Json:
-    word = importance_of(item.weight)
-    if word is None:
-        raise InputError(
-            f"item {brief(item.item_id)} has weight {item.weight:g}; a nuggetizer file "
-            "allows only 1 (vital) and 0.5 (okay)",
-            file=path,
-            hint="Change the weight, or write the bank as JSON-lines or CSV",
-        )
+    word = importance_word(item, "a nuggetizer file", path)
     own: Json = {"text": item.text, "importance": word}
     if item.item_id != item_id(item.query_id, item.text, item.subtopic_id):
         own["item_id"] = item.item_id
@@ -202,7 +203,7 @@ ASSIGNMENT_KEYS = frozenset({"answer_text", "candidate_text", "run_id"})
 
 NUGGETIZER = Format(
     "bank",
-    lambda path, how: read_nuggetizer(path, how.on_error),
+    lambda path, how: read_nuggetizer(path, how.on_error, by_run=how.by_run),
     write_nuggetizer,
     name="nuggetizer",
     shapes=(NUGGETS._replace(without=ASSIGNMENT_KEYS),),
@@ -253,7 +254,7 @@ def read_assignments(path: str | Path, on_error: OnError = raise_error) -> Itera
     strange: Counter[str] = Counter()
 
     def parse(line: bytes, number: int) -> Assigned:
-        value = decode_json(line, _OBJECT, path, number)
+        value = decode_json(line, JSON_OBJECT, path, number)
         keys.see(value, number)
         query_id, query_text = query_of(value)
         system, passage_id, answer = _assigned_text(value)
@@ -449,7 +450,7 @@ def read_umbrela(path: str | Path, on_error: OnError = raise_error) -> Iterator[
     keys = Keys(path, (*_JUDGED_KEYS, *_STORED, "model", "prediction"))
 
     def parse(line: bytes, number: int) -> Judged:
-        value = decode_json(line, _OBJECT, path, number)
+        value = decode_json(line, JSON_OBJECT, path, number)
         keys.see(value, number)
         if "judgment" not in value:
             raise InputError("missing `judgment`", field="judgment")

@@ -6,7 +6,6 @@ that process was killed, the next writer of the same target removes it.
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import gzip
 import lzma
@@ -22,6 +21,7 @@ from typing import BinaryIO
 from exampp.errors import InputError, StorageFault
 from exampp.sanitize import check_path
 from exampp.store.connection import connect, is_collection, link_collection, put_in_place
+from exampp.store.runs import process_exists
 
 _GZIP_LEVEL = 6
 """zlib's default; Python's 9 needs two to three times the CPU for 4 to 9 % less size."""
@@ -233,19 +233,10 @@ def remove_leftovers(place: Path) -> None:
     for unfinished in place.parent.iterdir():
         rest = unfinished.name.removeprefix(start)
         match = _UNFINISHED.fullmatch(rest) if rest != unfinished.name else None
-        if match and match["host"] == os.uname().nodename and _is_gone(int(match["pid"])):
+        is_here = match is not None and match["host"] == os.uname().nodename
+        if match and is_here and not process_exists(int(match["pid"])):
             with suppress(OSError):
                 _remove_unlocked(unfinished)
-
-
-def _is_gone(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except OSError as error:
-        return error.errno == errno.ESRCH
-    except OverflowError:
-        return False
-    return False
 
 
 def _remove_unlocked(unfinished: Path) -> None:

@@ -20,8 +20,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
 from exampp.errors import InputError
 from exampp.formats.columns import names_of
 from exampp.formats.fields import (
@@ -38,8 +36,9 @@ from exampp.formats.fields import (
     real,
     weight_of,
 )
-from exampp.formats.format import Format, Shape
+from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
+    JSON_OBJECT,
     OBJECT,
     Fields,
     Json,
@@ -65,7 +64,7 @@ from exampp.formats.lines import (
 )
 from exampp.formats.output import writing
 from exampp.formats.read_warnings import Keys, add_warning
-from exampp.formats.several_banks import RUN, TEAM, join_names, names_of_banks, warn_of_banks
+from exampp.formats.several_banks import RUN, TEAM, join_names, names_of_banks
 from exampp.formats.tables import check_width, table_rows
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import (
@@ -112,7 +111,7 @@ def read(
     rows = (
         _object_rows(path, on_error) if in_memory else _table_rows(read_text(path), path, on_error)
     )
-    yield from _entries(_with_banks(rows, path), path, on_error, query_of)
+    yield from _entries(_with_banks(rows), path, on_error, query_of)
 
 
 class _RowItem(NamedTuple):
@@ -159,15 +158,13 @@ def _entries(
         yield BankEntry(query_id, ranked, query_text, subtopic_id, subtopic_text, bank=bank)
 
 
-def _with_banks(rows: Iterable[tuple[int, _Row]], path: str | Path) -> list[tuple[int, _Row]]:
+def _with_banks(rows: Iterable[tuple[int, _Row]]) -> list[tuple[int, _Row]]:
     """Return the rows with the bank that each one names, by its run or team if need be."""
     known = [*rows]
     stated, runs, teams = (
         [row.cells.get(name, "").strip() for _, row in known] for name in ("bank", "run", "team")
     )
     names = join_names(stated, runs, teams, least=1)
-    if not any(stated) and any(names):
-        warn_of_banks(path, names)
     return [
         (number, row._replace(cells={**row.cells, "bank": name}))
         for (number, row), name in zip(known, names, strict=True)
@@ -492,6 +489,37 @@ FORMAT = Format(
 )
 
 
+RANKED = ("query_id", "team", "run", "rank", "question")
+"""The columns of a run of ranked questions."""
+
+
+def read_ranked(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+    """Yield the entries of a table of ranked questions without a header; see `read`."""
+
+    def parse(cells: list[str], number: int) -> tuple[int, _Row]:
+        check_width(cells, RANKED, path, number)
+        return number, _Row({k: v.strip() for k, v in zip(RANKED, cells, strict=True)})
+
+    rows = parse_each(table_rows(read_text(path), "\t", path), path, on_error, parse)
+    yield from _entries(_with_banks(rows), path, on_error)
+
+
+def _is_ranked(sample: FirstRecords) -> bool:
+    if sample.is_json or sample.is_bank_table or sample.widths("\t") != {len(RANKED)}:
+        return False
+    return all(row[3].strip().isdigit() and " " in row[4].strip() for row in sample.columns("\t"))
+
+
+RANKED_QUESTIONS = Format(
+    "bank",
+    lambda path, how: read_ranked(path, how.on_error),
+    sniff=_is_ranked,
+    name="ranked-questions",
+    looks="query, team, run, rank, question, separated by tabs, without a header",
+    source="TREC DRAGUN (task 1)",
+)
+
+
 # ---- json-lines ----------------------------------------------------------------------------------
 
 
@@ -521,23 +549,24 @@ _KNOWN = frozenset(
         *(key for keys in _KEYS.values() for key in keys),
     )
 )
-_OBJECT: msgspec.json.Decoder[Json] = msgspec.json.Decoder(Json)
 
 
-def read_item_lines(path: str | Path, on_error: OnError = raise_error) -> Iterator[BankEntry]:
+def read_item_lines(
+    path: str | Path, on_error: OnError = raise_error, *, by_run: bool = False
+) -> Iterator[BankEntry]:
     """Yield one entry per query or subtopic, in the order of their first items.
 
-    Other keys of a line are stored in `Item.extra`.
+    Other keys of a line are stored in `Item.extra`. `by_run` is as in `names_of_banks`.
 
     Raises:
         InputError: An item has no query, no text or two texts, a weight that is too large, or a
             duplicate id.
     """
-    banks = names_of_banks(path, whole_queries=False)
+    banks = names_of_banks(path, whole_queries=False, by_run=by_run)
     keys = Keys(path, _KNOWN | {"importance", "bank", *MODEL_KEYS}, stored=True)
 
     def parse(line: bytes, number: int) -> tuple[int, _Row]:
-        row = decode_json(line, _OBJECT, path, number)
+        row = decode_json(line, JSON_OBJECT, path, number)
         keys.see(row, number)
         read = _item_line(row)
         return number, read._replace(cells={**read.cells, "bank": banks.get(number, "")})
@@ -601,7 +630,7 @@ def write_item_lines(path: str | Path, entries: Iterable[BankEntry]) -> None:
 
 QUESTIONS = Format(
     "bank",
-    lambda path, how: read_item_lines(path, how.on_error),
+    lambda path, how: read_item_lines(path, how.on_error, by_run=how.by_run),
     write_item_lines,
     name="questions",
     shapes=(

@@ -10,13 +10,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from exampp.errors import InputError
 from exampp.formats.columns import names_of, roles_of
 from exampp.formats.fields import normalize_name
 from exampp.formats.format import built_in_formats
-from exampp.formats.json_values import OBJECT
+from exampp.formats.json_values import JSON_OBJECT, OBJECT
 from exampp.formats.lines import (
     OnError,
     decode_json,
@@ -314,7 +312,7 @@ def _lists_in(value: Any, place: str = "", depth: int = 0) -> Iterator[str]:
 def _decoded(line: bytes, path: str | Path, number: int) -> Row:
     """Return an object of JSON-lines; NaN, which Python writes but JSON does not allow, is null."""
     try:
-        return decode_json(line, _ROW, path, number)
+        return decode_json(line, JSON_OBJECT, path, number)
     except InputError:
         if b"NaN" not in line and b"Infinity" not in line:
             raise
@@ -323,9 +321,6 @@ def _decoded(line: bytes, path: str | Path, number: int) -> Row:
             if isinstance(value, dict):
                 return value
         raise
-
-
-_ROW: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
 # ---- lines and tables ----------------------------------------------------------------------------

@@ -2,52 +2,74 @@
 
 A field `bank` names it. Otherwise the run of a line does, or its team, at the top of the line or in
 its `metadata`, if the file has several of them. Lines of one query each are of several banks only
-if a query occurs again: a single bank may have been written by several runs.
+if a query occurs again, in the file or in another file of the import (`runs_name_banks`): a single
+bank may have been written by several runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from exampp.errors import InputError
+from exampp.formats.json_values import JSON_OBJECT
 from exampp.formats.lines import read_lines
-from exampp.formats.read_warnings import add_warning
-from exampp.records.wording import counted
 
 RUN, TEAM = ("run_id", "run_tag", "run"), ("team_id", "team")
 _QUERY = ("query_id", "qid", "topic_id", "request_id", "narrative_id")
 _SUBTOPIC = ("facet_id", "subtopic_id")
 _NAMES = (_QUERY, _SUBTOPIC, ("bank",), RUN, TEAM)
-_LINE: msgspec.json.Decoder[dict[str, Any]] = msgspec.json.Decoder(dict[str, Any])
 
 
-def names_of_banks(path: str | Path, *, whole_queries: bool) -> Mapping[int, str]:
+class _Names(NamedTuple):
+    """The names in a line, "" where it has none."""
+
+    query: str
+    subtopic: str
+    bank: str
+    run: str
+    team: str
+
+
+def names_of_banks(
+    path: str | Path, *, whole_queries: bool, by_run: bool = False
+) -> Mapping[int, str]:
     """Return the bank of each line of a JSON-lines file; empty if the lines are of one bank.
 
-    `whole_queries`: a line has all items of a query, not a single one. Lines that cannot be read
-    are left to the reader.
+    `whole_queries`: a line has all items of a query, not a single one. `by_run`: the run names the
+    bank, even if it is the only one. Lines that cannot be read are left to the reader.
     """
-    numbers: list[int] = []
-    rows: list[tuple[str, ...]] = []
+    numbered = [*_read_names(path)]
+    rows = [names for _, names in numbered]
+    may_differ = by_run or not whole_queries or len({one[:2] for one in rows}) < len(rows)
+    stated, runs, teams = ([one[at] for one in rows] for at in (2, 3, 4))
+    names = join_names(stated, runs, teams, 1 if by_run else 2) if may_differ else stated
+    return {number: name for (number, _), name in zip(numbered, names, strict=True) if name}
+
+
+def runs_name_banks(paths: Iterable[str | Path]) -> bool:
+    """Return whether two of these files have items of different runs for one query."""
+    runs_of: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    for path in paths:
+        runs: dict[tuple[str, str], set[tuple[str, str]]] = {}
+        for _, names in _read_names(path):
+            if names.run or names.team:
+                runs.setdefault(names[:2], set()).add(names[3:])
+        for place, own in runs.items():
+            if runs_of.setdefault(place, own) != own:
+                return True
+    return False
+
+
+def _read_names(path: str | Path) -> Iterator[tuple[int, _Names]]:
+    """Yield the names in each line of a JSON-lines file; nothing for other files."""
     with suppress(InputError):
         for number, line in read_lines(path):
             with suppress(ValueError, RecursionError):
-                row = _LINE.decode(line)
-                rows.append(tuple(_value(row, names) for names in _NAMES))
-                numbers.append(number)
-    if not rows:
-        return {}
-    queries, subtopics, stated, runs, teams = zip(*rows, strict=True)
-    may_differ = not whole_queries or len({*zip(queries, subtopics, strict=True)}) < len(rows)
-    names = join_names(stated, runs, teams) if may_differ else stated
-    if may_differ and not any(stated) and any(names):
-        warn_of_banks(path, names)
-    return {number: name for number, name in zip(numbers, names, strict=True) if name}
+                row = JSON_OBJECT.decode(line)
+                yield number, _Names(*(_value(row, names) for names in _NAMES))
 
 
 def join_names(
@@ -65,13 +87,6 @@ def join_names(
     if all(runs) and len({*runs}) == len({*pairs}):
         return [*runs]
     return ["/".join(filter(None, pair)) for pair in pairs]
-
-
-def warn_of_banks(path: str | Path, names: Iterable[str]) -> None:
-    """Warn that runs or teams name the banks of a file."""
-    banks = [*dict.fromkeys(filter(None, names))]
-    shown = ", ".join(banks[:3]) + ", ..." * (len(banks) > 3)
-    add_warning(path, None, f"read as {counted(len(banks), 'bank')}, one per run: {shown}")
 
 
 def _value(row: Mapping[str, Any], names: Sequence[str]) -> str:

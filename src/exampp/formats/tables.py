@@ -34,27 +34,21 @@ def name_of(path: str | Path) -> str | None:
     return next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None)
 
 
-def read_rows(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_rows(
+    path: str | Path, keys: Collection[str] = (), wanted: Collection[str] = ()
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (number from 1, row) of a Parquet or Arrow file.
+
+    With `keys`, only the rows with a wanted id in the first of these columns that exists.
 
     Raises:
         InputError: The file is damaged, or polars is not installed.
     """
     with _polars_faults(path):
-        yield from enumerate(_read(path, None).iter_rows(named=True), 1)
+        yield from enumerate(_read(path, keys, wanted).iter_rows(named=True), 1)
 
 
-def rows_with(
-    path: str | Path, keys: Collection[str], wanted: Collection[str]
-) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows with a wanted id, found in the first existing column of `keys`."""
-    with _polars_faults(path):
-        yield from enumerate(_read(path, (keys, wanted)).iter_rows(named=True), 1)
-
-
-def _read(
-    path: str | Path, among: tuple[Collection[str], Collection[str]] | None
-) -> polars.DataFrame:
+def _read(path: str | Path, keys: Collection[str], wanted: Collection[str]) -> polars.DataFrame:
     import polars
 
     read: Callable[[Path], polars.DataFrame]
@@ -65,15 +59,14 @@ def _read(
             is_stream = stream.read(4) == b"\xff" * 4
         read = polars.read_ipc_stream if is_stream else polars.read_ipc
         lazy = read(Path(path)).lazy()
-    if among is not None:
-        keys, is_wanted = among
+    if keys:
         names = lazy.collect_schema().names()
         key = next((one for one in keys if one in names), None)
         if key is None:
             raise InputError(
                 f"no id (any of {', '.join(keys)}); columns found: {', '.join(names)}", file=path
             )
-        lazy = lazy.filter(polars.col(key).cast(polars.String).is_in(list(is_wanted)))
+        lazy = lazy.filter(polars.col(key).cast(polars.String).is_in(list(wanted)))
     return lazy.collect()
 
 

@@ -262,16 +262,13 @@ def _placed(rankeds: Iterable[RankedPassage]) -> Iterator[RankedPassage]:
         yield from (replace(one, rank=rank) for rank, one in enumerate(group, 1))
 
 
-def write_run(path: str | Path, rankeds: Iterable[RankedPassage], head: str = "") -> None:
+def write_run(path: str | Path, rankeds: Iterable[RankedPassage]) -> None:
     """Write a run with space-separated columns; scores are restored exactly by reading.
-
-    `head` are lines before it.
 
     Raises:
         InputError: An id cannot be a column, or a score is not finite.
     """
     with writing(path) as stream:
-        stream.write(encode_text(head, path))
         for ranked in rankeds:
             if not math.isfinite(ranked.score):
                 raise InputError(

@@ -39,6 +39,7 @@ from exampp.formats.workbench_graders import (
     CellJson,
     DataJson,
     DirectJson,
+    EntryHead,
     PassageJson,
     SheetJson,
     WorkbenchLine,
@@ -62,7 +63,7 @@ from exampp.records import (
     State,
     subtopic_of,
 )
-from exampp.records.graders import GradingTarget, RatingScale
+from exampp.records.graders import RatingScale
 from exampp.records.readings import IMPORTED, OTHERWISE
 from exampp.sanitize import sanitize_value
 
@@ -85,14 +86,11 @@ class Marks(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Grades of a passage by one grader: its cells as written, its JSON, its place and target."""
+    """Grades of a passage by one grader: its head, its JSON and its place."""
 
-    identity: GraderIdentity
-    open_scale: bool
-    stated: Mapping[str, Any]
+    head: EntryHead
     typed: SheetJson | DirectJson
     place: str
-    target: GradingTarget | None
 
 
 def entries(
@@ -116,8 +114,8 @@ def entries(
         except InputError as error:
             error.field = f"{place}.{error.field}"
             raise
-        identity = repeated(head.identity, counts)
-        yield Entry(identity, head.open_scale, head.cells, typed, place, head.target)
+        head = head._replace(identity=repeated(head.identity, counts))
+        yield Entry(head, typed, place)
 
 
 # ---- reading ------------------------------------------------------------------------------------
@@ -130,15 +128,13 @@ def cells_of_entry(query_id: str, entry: Entry, on_cell: OnError = accept) -> tu
     """
     marks = _marks(query_id, entry, on_cell)
     replies, faults = _replies(query_id, entry.typed), _faults(query_id, entry.typed)
-    head = entry.identity.prompt, entry.identity.highest
-    if not (entry.stated or faults or marks.bad) and replies.keys() == marks.ratings.keys():
-        ratings = marks.ratings
-        return tuple(_graded(*head, item, reply, ratings[item]) for item, reply in replies.items())
-    items = dict.fromkeys([*replies, *marks.ratings, *marks.bad, *faults, *entry.stated])
+    grader, stated = entry.head.identity, entry.head.cells
+    if not (stated or faults or marks.bad) and replies.keys() == marks.ratings.keys():
+        scale, ratings = (grader.prompt, grader.highest), marks.ratings
+        return tuple(_graded(*scale, item, reply, ratings[item]) for item, reply in replies.items())
+    items = dict.fromkeys([*replies, *marks.ratings, *marks.bad, *faults, *stated])
     return tuple(
-        _as_stated(
-            _grade(entry.identity, item, replies.get(item), marks, faults), entry.stated.get(item)
-        )
+        _as_stated(_grade(grader, item, replies.get(item), marks, faults), stated.get(item))
         for item in items
     )
 
@@ -227,8 +223,8 @@ def _as_stated(grade: Grade, stated: Any) -> Grade:
 def _marks(query_id: str, entry: Entry, on_cell: OnError) -> Marks:
     tell = within(entry.place, on_cell)
     if isinstance(entry.typed, SheetJson):
-        return _exam_marks(entry.typed, entry.identity, tell)
-    return _direct_marks(query_id, entry.typed, entry.identity, tell)
+        return _exam_marks(entry.typed, entry.head.identity, tell)
+    return _direct_marks(query_id, entry.typed, entry.head.identity, tell)
 
 
 def within(place: str, on_cell: OnError) -> OnError:
@@ -403,7 +399,7 @@ def _beyond(
     if _identifies(entry, sheet) and (has_room or not ours):
         simple = sheet.grader.kind != "query" and not has_open_scale(sheet.grader)
         if simple and sheet.residue is None and not (ours or before):
-            _plain_heads[alike] = entry.identity.prompt, entry.identity.highest
+            _plain_heads[alike] = entry.head.identity.prompt, entry.head.identity.highest
         return ours
     counts.clear()
     counts.update(before)
@@ -430,7 +426,7 @@ def _is_plain(sheet: PassageGrades, alike: tuple[str, bool]) -> bool:
 
 def _identifies(entry: Entry, sheet: PassageGrades) -> bool:
     """Return whether the written entry identifies the grader and its scale."""
-    as_written, grader = entry.identity, sheet.grader
+    as_written, grader = entry.head.identity, sheet.grader
     if as_written.key != grader.key:
         return False
     if has_open_scale(grader) and sheet.scale_unshown:
@@ -531,16 +527,6 @@ _PARTS: tuple[tuple[Callable[[list[Any]], Iterable[Any]], frozenset[str]], ...] 
 """The objects of a line by type, with their keys."""
 
 
-# ---- reading ------------------------------------------------------------------------------------
-
-
-class _Reading(NamedTuple):
-    """Settings of a reader: the scale of unknown graders, and a callback for bad cells."""
-
-    scale: RatingScale | None
-    on_cell: OnError
-
-
 def read(
     path: str | Path,
     on_error: OnError = raise_error,
@@ -575,7 +561,7 @@ def read(
                     field="[0]",
                     hint="Put all passages of a query on one line",
                 )
-            pool = _pool(query_id, typed, originals, _Reading(scale, bad.append))
+            pool = _pool(query_id, typed, originals, scale, bad.append)
             for part, of_part in keys:
                 for part_object in part(originals):
                     of_part.see(part_object, number)
@@ -591,7 +577,11 @@ _DECODER = msgspec.json.Decoder(WorkbenchLine)
 
 
 def _pool(
-    query_id: str, typed: WorkbenchLine, originals: Sequence[dict[str, Any]], reading: _Reading
+    query_id: str,
+    typed: WorkbenchLine,
+    originals: Sequence[dict[str, Any]],
+    scale: RatingScale | None,
+    on_cell: OnError,
 ) -> QueryPool:
     passages: list[PooledPassage] = []
     seen: dict[str, int] = {}
@@ -603,9 +593,9 @@ def _pool(
                 f"[1][{earlier}]",
                 field=f"{place}.paragraph_id",
             )
-        here = reading._replace(on_cell=within(place, reading.on_cell))
+        here = within(place, on_cell)
         try:
-            passages.append(_passage(query_id, passage, originals[index], here))
+            passages.append(_passage(query_id, passage, originals[index], scale, here))
         except InputError as error:
             error.field = f"{place}.{error.field}"
             raise
@@ -613,7 +603,11 @@ def _pool(
 
 
 def _passage(
-    query_id: str, typed: PassageJson, original: dict[str, Any], reading: _Reading
+    query_id: str,
+    typed: PassageJson,
+    original: dict[str, Any],
+    scale: RatingScale | None,
+    on_cell: OnError,
 ) -> PooledPassage:
     data = original.get("paragraph_data", {})
     bare = PooledPassage(
@@ -634,7 +628,7 @@ def _passage(
         bare.title,
         _judgments(query_id, typed, data.get("judgments", [])),
         _rankings(query_id, typed, data.get("rankings", [])),
-        tuple(_sheets(query_id, typed, original, reading)),
+        tuple(_sheets(query_id, typed, original, scale, on_cell)),
         difference(written, plain),
     )
 
@@ -676,14 +670,18 @@ def _rankings(
 
 
 def _sheets(
-    query_id: str, typed: PassageJson, original: dict[str, Any], reading: _Reading
+    query_id: str,
+    typed: PassageJson,
+    original: dict[str, Any],
+    scale: RatingScale | None,
+    on_cell: OnError,
 ) -> Iterator[PassageGrades]:
     exam, direct = original.get("exam_grades") or [], original.get("grades") or []
-    parsed = entries(typed.exam_grades, typed.grades, reading.scale)
+    parsed = entries(typed.exam_grades, typed.grades, scale)
     for entry, plain in zip(parsed, [*exam, *direct], strict=True):
-        cells = cells_of_entry(query_id, entry, reading.on_cell)
-        bare = PassageGrades(entry.identity, cells, target=entry.target)
-        residue = residue_of(bare, plain, open_scale=entry.open_scale)
+        cells = cells_of_entry(query_id, entry, on_cell)
+        bare = PassageGrades(entry.head.identity, cells, target=entry.head.target)
+        residue = residue_of(bare, plain, open_scale=entry.head.open_scale)
         yield bare if residue is None else replace(bare, residue=residue)
 
 

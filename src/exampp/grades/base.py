@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self, get_args
 
 from exampp.errors import InputError
+from exampp.measures.qrels import Labelling
 from exampp.measures.rankings import ScoredPassage, with_runs
 from exampp.records import GraderIdentity, Judgment, content_hash
 from exampp.records.gradebook import (
@@ -38,6 +39,7 @@ from exampp.store.bank import (
     states,
 )
 from exampp.store.connection import file_of, is_graded_file, written
+from exampp.store.decisions import JudgedCell, judged_cells
 from exampp.store.grades import StoredGrader, graders, position_rows
 from exampp.store.inputs import highest_judgment, unanswerable_queries
 from exampp.store.sql import GuardedConnection
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
     from exampp.items.improvement_rounds import ImprovementRound
     from exampp.measures.exams import SubtopicChoice
     from exampp.measures.names import Measure
-    from exampp.measures.qrels import Labelling
-    from exampp.store.decisions import JudgedCell
 
 Judgments = Mapping[str, Sequence[Judgment]]
 """Qrels by their name."""
@@ -200,8 +200,6 @@ class ChosenGrades:
 
     def judged(self, query_id: str | None = None) -> Sequence[JudgedCell]:
         """Return the cells with human decisions, with their grades."""
-        from exampp.store.decisions import judged_cells
-
         return judged_cells(self.connection, self.stored, self.bank, query_id)
 
     # ---- source ---------------------------------------------------------------------------------
@@ -445,7 +443,6 @@ class GradesBase(ABC):
         """
         from exampp.analysis.sensitivity import Evaluated, evaluate_specifications
         from exampp.inputs.officials import read_officials
-        from exampp.measures.qrels import Labelling
 
         evaluated = [
             Evaluated(name, one.gradebook, subtopics, or_default("labelling", labelling, Labelling))

@@ -43,6 +43,7 @@ from exampp.store.decisions import (
     newest_decision,
     not_before_others,
     put_judgment,
+    read_plans,
 )
 
 if TYPE_CHECKING:
@@ -265,8 +266,6 @@ class Decisions:
 
     def plans(self) -> Sequence[SamplePlan]:
         """Return the sampling plans, newest last."""
-        from exampp.store.decisions import read_plans
-
         return read_plans(self.connection)
 
     def sample(self, plan: int | None = None, gradebook: Gradebook | None = None) -> SampleProgress:

@@ -21,16 +21,24 @@ from typing import TYPE_CHECKING, Self
 from exampp.errors import InputError
 from exampp.grades.base import GradesBase
 from exampp.grades.reviewing import ReviewedGrades
-from exampp.measures.board import Leaderboard
+from exampp.measures.board import Leaderboard, describe_source, parts_table
 from exampp.measures.cover import Missing
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import default_measures, evaluate_gradebook
 from exampp.measures.names import Measure
-from exampp.records.inputs import relevance_threshold
-from exampp.records.selection import DuplicateChoice
+from exampp.measures.qrels import Labelling, write_exam_qrels
+from exampp.measures.values import best_first
+from exampp.records.gradebook import Gradebook, check_testable, passage_kinds
+from exampp.records.graders import ABSTENTION
+from exampp.records.inputs import read_sentence, relevance_threshold
+from exampp.records.selection import DuplicateChoice, ExportOptions
 from exampp.results.notes import note
 from exampp.results.result import Table
 from exampp.sanitize import check_integer, check_lists, or_default
+from exampp.store.connection import is_graded_file
+from exampp.store.grades import graders
+from exampp.store.inputs import system_names, unanswerable_queries
+from exampp.version import __version__
 
 if TYPE_CHECKING:
     from exampp.analysis.abstention import Abstention
@@ -51,7 +59,6 @@ if TYPE_CHECKING:
     from exampp.grades.decisions import Decisions
     from exampp.grades.gating import Earlier
     from exampp.inputs.officials import Officials
-    from exampp.measures.qrels import Labelling
     from exampp.results.page import Document
     from exampp.results.plots.figure import Figure
     from exampp.review.answers import AnswerDifferences
@@ -120,8 +127,6 @@ class Grades(ReviewedGrades, GradesBase):
         missing: Missing = "zero",
     ) -> Table:
         """Return scores on the public and the sealed part of a bank, best sealed first."""
-        from exampp.measures.board import parts_table
-
         public, sealed = (
             replace(self, part=part).evaluate(
                 [measure], min_rating=min_rating, subtopics=subtopics, missing=missing
@@ -142,8 +147,6 @@ class Grades(ReviewedGrades, GradesBase):
 
         Labels that depend on a threshold use `min_rating`.
         """
-        from exampp.measures.qrels import write_exam_qrels
-
         return write_exam_qrels(
             self.gradebook, path, labelling, min_rating, by_subtopic=by_subtopic
         )
@@ -177,7 +180,6 @@ class Grades(ReviewedGrades, GradesBase):
         """
         from exampp.exports.exam import GradedExam
         from exampp.exports.table import result_export
-        from exampp.records.selection import ExportOptions
 
         check_lists(measures=measures or ())
         form = result_export(kind)
@@ -427,7 +429,6 @@ class Grades(ReviewedGrades, GradesBase):
         """
         from exampp.analysis.items import ItemSettings, analyze
         from exampp.inputs.officials import read_officials
-        from exampp.measures.board import describe_source
 
         book = self.gradebook
         least = self.grader.threshold(min_rating)
@@ -450,7 +451,6 @@ class Grades(ReviewedGrades, GradesBase):
     ) -> TurnCover:
         """Return Cover by turn of conversations; raises InputError if no item belongs to a turn."""
         from exampp.analysis.turns import cover_by_turn
-        from exampp.records.gradebook import check_testable
 
         check_testable(self.gradebook)
         scores = self._item_scores(self.grader.threshold(min_rating), k, subtopics)
@@ -476,7 +476,6 @@ class Grades(ReviewedGrades, GradesBase):
         `NAME` and `NAME:contexts` or `NAME:cited`. See `analysis.omissions`.
         """
         from exampp.analysis.omissions import find_omissions
-        from exampp.records.gradebook import check_testable
 
         check_testable(self.gradebook)
         least = self.grader.threshold(min_rating)
@@ -498,8 +497,6 @@ class Grades(ReviewedGrades, GradesBase):
         `analysis.abstention`.
         """
         from exampp.analysis.abstention import find_abstention
-        from exampp.records.graders import ABSTENTION
-        from exampp.store.inputs import unanswerable_queries
 
         least = self.grader.threshold(min_rating)
         return find_abstention(
@@ -521,9 +518,6 @@ class Grades(ReviewedGrades, GradesBase):
 
         Without grades, they are sorted by name.
         """
-        from exampp.measures.values import best_first
-        from exampp.records.gradebook import passage_kinds
-
         kinds = passage_kinds(self.gradebook)
         systems = [one for one, kind in kinds.items() if kind == "answers"] or list(kinds)
         if not self.gradebook.is_graded:
@@ -547,9 +541,7 @@ class Grades(ReviewedGrades, GradesBase):
         Raises:
             InputError: The query or a system is unknown.
         """
-        from exampp.records.gradebook import Gradebook, passage_kinds
         from exampp.review.record import default_systems, query_record
-        from exampp.store.inputs import system_names
         from exampp.store.read_model import citations_of, references_of
 
         check_lists(systems=systems)
@@ -662,11 +654,8 @@ class Grades(ReviewedGrades, GradesBase):
         from exampp.grades.sampling import corrections
         from exampp.inputs.checking import refuse_damaged
         from exampp.inputs.officials import read_officials
-        from exampp.measures.qrels import Labelling
         from exampp.records.calibration import calibrations_of
         from exampp.store.clients import sealed_use
-        from exampp.store.grades import graders
-        from exampp.version import __version__
 
         check_lists(measures=measures)
         refuse_damaged(self.connection, self.path)
@@ -721,8 +710,6 @@ class Grades(ReviewedGrades, GradesBase):
 
     def _citations_of_report(self) -> CitationScores | None:
         """Return the support of sentences, if the queries are sentences with grades of support."""
-        from exampp.records.inputs import read_sentence
-
         queries = self.gradebook.queries
         with suppress(InputError):
             if queries and read_sentence(queries[0].query_id):
@@ -732,7 +719,6 @@ class Grades(ReviewedGrades, GradesBase):
     def _details(self, min_rating: int, board: Leaderboard) -> Mapping[str, object]:
         """Return everything behind a leaderboard, for an interactive report."""
         from exampp.review.details import report_details
-        from exampp.store.connection import is_graded_file
 
         return report_details(
             self.gradebook,
@@ -747,7 +733,6 @@ class Grades(ReviewedGrades, GradesBase):
     def _attacked(self, min_rating: int) -> AttackReport | None:
         """Return the effect of attacks on the grader; None without graded attacks."""
         from exampp.analysis.attacks.battery import beside
-        from exampp.errors import InputError
 
         try:
             return self.attacks(min_rating=min_rating) if beside(self.path).exists() else None

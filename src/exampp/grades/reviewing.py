@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from exampp.grades.base import ChosenGrades
 from exampp.measures.exams import SubtopicChoice
+from exampp.measures.names import Measure
+from exampp.records.gradebook import check_all_items_graded
 from exampp.records.inputs import relevance_threshold
 from exampp.results.result import Table
 
@@ -57,7 +59,6 @@ class ReviewedGrades(ChosenGrades):
     ) -> ItemScores:
         """Return the credit of every system on every item; see `measures.cover.item_scores`."""
         from exampp.measures.cover import item_scores
-        from exampp.measures.names import Measure
         from exampp.measures.needs import check_needed_cells
 
         scores = item_scores(self.gradebook, min_rating, k, subtopics=subtopics)
@@ -86,7 +87,6 @@ class ReviewedGrades(ChosenGrades):
         return target_of(*of_bank) is not None or cascade_of(*of_bank) is not None
 
     def _check_oversight(self) -> None:
-        from exampp.records.gradebook import check_all_items_graded
 
         if self._has_target:
             check_all_items_graded(self.gradebook, "missing passages and spurious items")

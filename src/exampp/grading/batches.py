@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Grader, Reply, Request, Usage
+from exampp.graders.base import ApproximateTokens, Reply, Request, Usage
 from exampp.graders.budget import Budget
 from exampp.graders.openai.batches import (
     BatchAdapter,
@@ -519,7 +519,7 @@ MOST_TRIES = 3
 PUT_OFF = Reply("", later=True)
 
 
-class BatchGrader(Grader):
+class BatchGrader(ApproximateTokens):
     """Wrapper that gets the answers of a server's grader through batches.
 
     Call `bind` before `answer`. `offline`: no server is used.
@@ -529,7 +529,6 @@ class BatchGrader(Grader):
 
     stopped: str
     prepaid = True
-    exact_tokens = False
 
     def __init__(
         self,
@@ -603,14 +602,6 @@ class BatchGrader(Grader):
     def most_items(self) -> int:
         """Return the maximum number of items of a passage in one request."""
         return self._inner.most_items
-
-    def offsets(self, text: str) -> list[tuple[int, int]]:
-        """Return token offsets from the wrapped grader."""
-        return self._inner.offsets(text)
-
-    def length(self, user: str, system: str = "") -> int:
-        """Return the token count from the wrapped grader."""
-        return self._inner.length(user, system)
 
     @cached_property
     def asks_alone(self) -> Callable[[Request], bool] | None:

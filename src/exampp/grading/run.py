@@ -379,18 +379,10 @@ class GradingRun:
             finally:
                 # repeat this, because an interrupt may have cut off the end of a pass
                 self._release()
-                with suppress(CollectionBusy):
-                    self._forget_unused()
+                with suppress(CollectionBusy), self.connection, transaction(self.connection):
+                    forget_unused(self.connection, self._key, self._run)
         # another process that writes for so long has pages to store itself
-        with suppress(CollectionBusy):
-            self._write_pages()
-
-    def _forget_unused(self) -> None:
-        with self.connection, transaction(self.connection):
-            forget_unused(self.connection, self._key, self._run)
-
-    def _write_pages(self) -> None:
-        with self.connection, transaction(self.connection):
+        with suppress(CollectionBusy), self.connection, transaction(self.connection):
             write_pages(self.connection)
 
     def _changes_target(self) -> bool:

@@ -88,19 +88,15 @@ class WorkerPool(Protocol):
 
     def wait(self, seconds: float) -> WorkerJoined | BatchAnswered | WorkerLost | None:
         """Return the next event; None if there is none within the seconds."""
-        ...
 
     def ask_by(self, prompt: Prompt, kind: str) -> None:
         """Set how requests are created, before the first batch."""
-        ...
 
     def give(self, worker: str, batch: int, requests: Sequence[Request]) -> None:
         """Send a batch to a worker that has joined."""
-        ...
 
     def dismiss(self, worker: str) -> None:
         """Release a worker permanently, and start no other on its node."""
-        ...
 
 
 class _Batch:

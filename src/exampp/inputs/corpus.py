@@ -111,7 +111,7 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
 
 
 def _in_columns(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
-    for number, line in as_lines(tables.rows_with(path, passages.ID_KEYS, wanted)):
+    for number, line in as_lines(tables.read_rows(path, passages.ID_KEYS, wanted)):
         try:
             passage = passages.parse_passage(line, path, number)
         except InputError as error:

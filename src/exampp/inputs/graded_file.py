@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -66,9 +65,9 @@ class GradedFile:
         path = existing_file(self.path)
         skipped = error_counter(self.on_error)
         scale = None if self.scale is None else check_scale(self.scale)
-        named = ("", "") if bank is None else (bank.name, _digest(bank))
+        named = ("", "") if bank is None else (bank.name, graded_cache.file_digest(bank))
         how = (__version__, f"{SCHEMA_VERSION} {DIGEST}", self.on_error, repr(scale))
-        key = content_hash(*how, _digest(path), *named)[:32]
+        key = content_hash(*how, graded_cache.file_digest(path), *named)[:32]
         cached = graded_cache.find_cached(key, path)
         if cached is None:
             cached = connect_memory(path)
@@ -144,8 +143,3 @@ class GradedFile:
                 one.identity, "given" if is_given else "inferred from the labels"
             ):
                 yield one.identity.key, list(note)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -6,15 +6,16 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.format import FORMATS, format_of, of_packages, read_records
+from exampp.formats.format import FORMATS, of_packages, read_records
 from exampp.formats.lines import accept, reading_from_memory
 from exampp.formats.read_warnings import collect_warnings
+from exampp.formats.several_banks import runs_name_banks
 from exampp.inputs.corpus import look_up
 from exampp.inputs.files import Columns, GivenFile, Known, Renaming, read_tables, tell_all
 from exampp.inputs.loading import LOADERS, Importer, Loader
+from exampp.records import BankEntry
 from exampp.results.result import Result, Table, render
 from exampp.sanitize import Replacements, count_replacements
 from exampp.store.bank import put_query_items, retire_unmentioned
@@ -106,10 +107,7 @@ class ImportReport(Result):
 
     def to_json(self) -> str:
         """Return all fields, with examples."""
-        return json.dumps(self._fields(), ensure_ascii=False, indent=1) + "\n"
-
-    def _fields(self) -> dict[str, Any]:
-        return {
+        values = {
             "dry_run": self.dry_run,
             "files": [asdict(file) for file in self.files],
             "changes": {
@@ -134,6 +132,7 @@ class ImportReport(Result):
             "bad_cells_first": [str(error) for error in self.bad_cells_first],
             "impact": {name: json.loads(render(t, "json")) for name, t in self.impact.items()},
         }
+        return json.dumps(values, ensure_ascii=False, indent=1) + "\n"
 
     def with_skipped(self, count: int, first: Sequence[InputError]) -> ImportReport:
         """Return the report with the number of skipped bad lines, and the first of them."""
@@ -187,6 +186,8 @@ def _import_files(
     if importer.scale is not None and all(file.kind != "workbench" for file in with_kinds):
         raise InputError("only graded passages have a scale", hint="Remove --scale")
     importer.log.collects = corpus is not None
+    banks = [file.path for file in with_kinds if _record_of(file.kind) is BankEntry]
+    importer = replace(importer, by_run=len(banks) > 1 and runs_name_banks(banks))
     before = counts(importer.connection)
     try:
         with (
@@ -269,7 +270,7 @@ def _load(importer: Importer, path: Path, kind: str, system: str | None) -> int:
 
 
 def _record_of(kind: str) -> type:
-    form = format_of(kind)
+    form = FORMATS.get(kind)
     return form.holds if form and form.holds else object
 
 
@@ -289,7 +290,7 @@ def file_kinds(files: Iterable[GivenFile], *, system: bool) -> Iterator[Known]:
         InputError: A file cannot be imported.
     """
     for file in tell_all(files, system=system):
-        form = format_of(file.kind)
+        form = FORMATS.get(file.kind)
         if form is None or form.read is None or form.holds not in LOADERS:
             known = (one.name for one in FORMATS.built_in.values() if one.read)
             raise InputError(

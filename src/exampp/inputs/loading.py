@@ -46,7 +46,7 @@ from exampp.records.inputs import PASSAGE_TOKENS
 from exampp.records.wording import counted
 from exampp.results.result import Table
 from exampp.results.view import Value
-from exampp.store.bank import BeforeCommit, Edit, do_nothing, known_queries, put_bank
+from exampp.store.bank import MAIN_BANK, BeforeCommit, Edit, do_nothing, known_queries, put_bank
 from exampp.store.decisions import put_decisions
 from exampp.store.grades import put_grader, set_scale
 from exampp.store.inputs import (
@@ -83,8 +83,10 @@ class QueryPlaces:
         self.connection = connection
         self.queries = query_keys(connection)
         self.found: dict[str, tuple[int, int]] = {}
-        self._of_texts: dict[str, list[str]] | None = None
-        self._ids: dict[str, list[str]] | None = None
+
+    @cached_property
+    def _of_texts(self) -> Mapping[str, list[str]]:
+        return queries_of_texts(self.connection)
 
     def find(self, written: str) -> tuple[int, int]:
         """Return (query key, subtopic key) of an id in a file; raise InputError if unknown."""
@@ -109,14 +111,11 @@ class QueryPlaces:
 
     def id_of_text(self, text: str) -> str:
         """Return the id of the only query with this text; raise InputError for several or none."""
-        if self._ids is None:
-            self._ids = {}
-            for query_id, known in known_queries(self.connection).items():
-                self._ids.setdefault(known.strip(), []).append(query_id)
-        ids = self._ids.get(text.strip(), [])
+        generated = text_digest(text)
+        ids = self._of_texts.get(generated, [])
         if len(ids) == 1:
             return ids[0]
-        if (generated := text_digest(text)) in ids:
+        if generated in ids:
             return generated
         raise InputError(
             f"{'several queries have' if ids else 'no query has'} the text {brief(text)}",
@@ -126,8 +125,6 @@ class QueryPlaces:
 
     def _with_text(self, generated: str) -> str | None:
         """Return the only query whose text has this MD5; None for several or none."""
-        if self._of_texts is None:
-            self._of_texts = queries_of_texts(self.connection)
         ids = self._of_texts.get(generated, [])
         return ids[0] if len(ids) == 1 else None
 
@@ -203,14 +200,13 @@ def _note_several(path: Path | None, text: str, ids: Sequence[str]) -> None:
 
 def note_bare(path: Path, query_ids: Sequence[str]) -> None:
     """Warn of queries without text that have one question each, which may be their text."""
-    what = (
+    add_warning(
+        path,
+        None,
         f"{counted(len(query_ids), 'query')} without text (for example {query_ids[0]!r}) and with "
-    )
-    what += (
         "one question each. If the questions are the texts of the queries, import the file "
-        "with --queries"
+        "with --queries",
     )
-    add_warning(path, None, what)
 
 
 # ---- loading -------------------------------------------------------------------------------------
@@ -292,6 +288,7 @@ class Importer:
         scale: Scale of graders with an unknown prompt.
         cited: Import the citations of responses, too.
         bad_cells: Number of unreadable ratings.
+        by_run: The runs of banks name them.
     """
 
     connection: sqlite3.Connection
@@ -310,6 +307,7 @@ class Importer:
     settle: BeforeCommit = do_nothing
     is_named: bool = False
     cited: bool = False
+    by_run: bool = False
     columns: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
 
 
@@ -337,6 +335,7 @@ class Loader:
             lambda text: self.places.id_of_text(text),
             self.by.scale,
             self.by.bad_cells,
+            self.by.by_run,
         )
 
     def load(self, records: Iterable[Any]) -> int:
@@ -387,8 +386,24 @@ class Loader:
         return count
 
     def bank(self, records: Iterable[BankEntry]) -> int:
-        """Load items."""
-        return put_bank(self.connection, self.by.bank, self._of_known(records), self.by.edit)
+        """Load items; the name of the bank of the import overrides that of a file of one bank."""
+        names: dict[str, None] = {}
+        is_named = self.by.bank != MAIN_BANK
+
+        def named() -> Iterator[BankEntry]:
+            for entry in self._of_known(records):
+                names.update({entry.bank: None} if entry.bank else {})
+                if is_named and len(names) > 1:
+                    what = f"the file has several banks, such as {' and '.join(names)}"
+                    raise InputError(what, hint="Leave out --bank-name (bank in Python)")
+                yield replace(entry, bank="") if is_named else entry
+
+        count = put_bank(self.connection, self.by.bank, named(), self.by.edit)
+        if names and not is_named:
+            shown = ", ".join([*names][:3]) + ", ..." * (len(names) > 3)
+            banks = "the bank" if len(names) == 1 else f"{len(names)} banks:"
+            add_warning(self.path, None, f"read as {banks} {shown}")
+        return count
 
     def _of_known(self, entries: Iterable[BankEntry]) -> Iterator[BankEntry]:
         """Yield the entries of a bank whose queries are known or have a text in the file.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby, product
 from typing import NamedTuple
@@ -183,17 +183,35 @@ def describe_edit(logged: LoggedEdit) -> str:
 
 
 class EditRound(NamedTuple):
-    """Edits made together by one author, with their first and last number.
+    """Edits made together by one author, with their operation; "edit" if there may be several."""
 
-    `items` is the number of edited items, and `changes` counts them by what was changed.
-    """
-
-    first: int
-    last: int
     operation: str
-    edit: Edit
-    items: int
-    changes: Mapping[str, int]
+    edits: Sequence[LoggedEdit]
+
+    @property
+    def first(self) -> int:
+        """The lowest number of an edit."""
+        return min(one.number for one in self.edits)
+
+    @property
+    def last(self) -> int:
+        """The highest number of an edit."""
+        return max(one.number for one in self.edits)
+
+    @property
+    def edit(self) -> Edit:
+        """The author, reason and time of the last edit."""
+        return next(one.edit for one in self.edits if one.number == self.last)
+
+    @property
+    def items(self) -> int:
+        """The number of edited items."""
+        return len({item_key(one.after) for one in self.edits})
+
+    @property
+    def changes(self) -> Mapping[str, int]:
+        """The number of changes of each kind."""
+        return Counter(kind for one in self.edits for kind in _kinds_of_change(one))
 
     @property
     def is_creation(self) -> bool:
@@ -211,20 +229,6 @@ def describe_changes(changes: Mapping[str, int]) -> str:
     return ", ".join(f"{count} {_CHANGED[one]}" for one, count in changes.items())
 
 
-def edit_rounds(log: Iterable[LoggedEdit]) -> list[EditRound]:
-    """Return the edits of a log by round, in their order; a bank that is made is one round."""
-    rounds = []
-    for (operation, *_), group in groupby(log, key=_round_of):
-        edits = [*group]
-        changes: Counter[str] = Counter()
-        for one in edits:
-            changes.update(_kinds_of_change(one))
-        items = len({item_key(one.after) for one in edits})
-        first, last = edits[0].number, edits[-1].number
-        rounds.append(EditRound(first, last, operation, edits[-1].edit, items, changes))
-    return rounds
-
-
 def _kinds_of_change(logged: LoggedEdit) -> Iterator[str]:
     if logged.before is None:
         yield "add"
@@ -235,11 +239,21 @@ def _kinds_of_change(logged: LoggedEdit) -> Iterator[str]:
         yield operation if not is_trial else "force" if weights[0] == 0 else "trial"
 
 
-def _round_of(logged: LoggedEdit) -> tuple[str, ...]:
+def _made_together(logged: LoggedEdit) -> tuple[str, ...]:
     edit = logged.edit
     if logged.operation in _MADE:  # a model adds the items of a run query by query
         return logged.operation, edit.author
     return logged.operation if logged.operation == IMPROVE else "edit", *edit
+
+
+def edit_rounds(
+    log: Iterable[LoggedEdit], together: Callable[[LoggedEdit], tuple[str, ...]] = _made_together
+) -> list[EditRound]:
+    """Return the edits of a log by round, in their order; a bank that is made is one round.
+
+    Neighbours for which `together` returns the same, first the operation, are one round.
+    """
+    return [EditRound(key[0], [*edits]) for key, edits in groupby(log, key=together)]
 
 
 # ---- one edit ------------------------------------------------------------------------------------

@@ -37,7 +37,8 @@ def by_text(reference: Sequence[Item], items: Sequence[Item]) -> Relations:
 
 def by_similarity(reference: Sequence[Item], items: Sequence[Item]) -> Relations:
     """Return SAME for items whose texts have vectors with a cosine of at least `SIMILAR`."""
-    columns, rows = (text_vectors([one.text for one in some]) for some in (reference, items))
+    vectors = text_vectors([one.text for one in (*reference, *items)])
+    columns, rows = np.split(vectors, [len(reference)])
     return _same(rows @ columns.T >= SIMILAR)
 
 

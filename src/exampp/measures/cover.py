@@ -262,7 +262,7 @@ def cover_exams(
         if policy.graded_items_only:
             items = items[(exam.query.ratings[:, items] != MISSING).any(axis=0)]
         if len(items):
-            yield QueryExam(exam.query, exam.exam_id, items, exam.passages)
+            yield replace(exam, items=items)
 
 
 def longest_ranking(gradebook: Gradebook, subtopics: SubtopicChoice = "auto") -> int:
@@ -656,12 +656,8 @@ def miss_probability(passages: int, covering: NDArray[np.int64], k: int) -> Floa
 
 
 def _judgments(exam: QueryExam) -> NDArray[np.int16]:
-    query = exam.query
-    subtopic = exam.exam_id[len(query.query_id) + 1 :]
-    place = query.subtopic_ids.index(subtopic) + 1 if subtopic else 0
-    own: NDArray[np.int16] = query.judgments[place]
-    of_query: NDArray[np.int16] = query.judgments[0]
-    return own if (own != MISSING).any() else of_query
+    own: NDArray[np.int16] = exam.query.judgments[exam.subtopic]
+    return own if (own != MISSING).any() else exam.query.judgments[0]
 
 
 AVOIDING = ("Avoided", "Points")
@@ -671,8 +667,7 @@ AVOIDING = ("Avoided", "Points")
 def items_read(measure: Measure, weights: Floats) -> Bools:
     """Return the items that a measure reads: wanted ones, those to avoid, or both."""
     reads = {"Points": np.not_equal, "Avoided": np.less}.get(measure.name, np.greater)
-    items: Bools = reads(weights, 0)
-    return items
+    return reads(weights, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -702,8 +697,7 @@ class ItemScores:
     @property
     def columns(self) -> Floats:
         """Return credit times the item's share in Cover, so that each row sums to Cover."""
-        columns: Floats = self.credit * self.shares()
-        return columns
+        return self.credit * self.shares()
 
     @property
     def groups(self) -> tuple[NDArray[np.intp], ...]:
@@ -731,8 +725,7 @@ class ItemScores:
 
     def cover(self, selected: Bools | None = None) -> Floats:
         """Return Cover of every system on the `selected` items, over queries that have some."""
-        values: Floats = self.credit @ self.shares(selected)
-        return values
+        return self.credit @ self.shares(selected)
 
     def only(self, selected: Bools) -> ItemScores:
         """Return the same systems and queries with the `selected` items only."""
@@ -765,7 +758,6 @@ def item_scores(
     k: int = 20,
     *,
     subtopics: SubtopicChoice = "auto",
-    policy: CoverPolicy = EXAM,
 ) -> ItemScores:
     """Return the credit of every system on every item, from its first k passages.
 
@@ -779,9 +771,9 @@ def item_scores(
     keys: list[tuple[str, str, str, float]] = []
     lacking = cells = 0
     answered: dict[str, Bools] = {}
-    for exam in cover_exams(gradebook, mode, k, policy):
+    for exam in cover_exams(gradebook, mode, k):
         ratings = exam.query.ratings[:, exam.items]
-        layout = lay_out(exam.passages, None if policy.ranks_as_written else k)
+        layout = lay_out(exam.passages, k)
         seen = ratings[layout.passages]
         best = per_system(np.maximum, seen, layout, MISSING)
         covered = best >= min_rating

@@ -42,14 +42,25 @@ PassageSelector = Callable[[Mapping[int, Indices], int], Indices | None]
 class QueryExam:
     """Some items of a query and, per system, the passages that are evaluated on them.
 
-    `exam_id` is `query` or `query/subtopic`, `items` are columns of `query.ratings`; the entry of a
-    system without such a ranking is None.
+    `subtopic` is the number of the subtopic, 0 for the whole query; `items` are columns of
+    `query.ratings`; the entry of a system without such a ranking is None.
     """
 
     query: QueryGrades
-    exam_id: str
+    subtopic: int
     items: NDArray[np.intp]
     passages: tuple[Indices | None, ...]
+
+    @property
+    def subtopic_id(self) -> str:
+        """The id of the subtopic, empty for the whole query."""
+        return self.query.subtopic_ids[self.subtopic - 1] if self.subtopic else ""
+
+    @property
+    def exam_id(self) -> str:
+        """`query` or `query/subtopic`."""
+        query_id = self.query.query_id
+        return f"{query_id}/{self.subtopic_id}" if self.subtopic else query_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +135,7 @@ def exams(
             choose = selector or _passage_selector(subtopics, subtopic)
             yield QueryExam(
                 query=query,
-                exam_id=_exam_id(query, subtopic),
+                subtopic=subtopic,
                 items=items,
                 passages=tuple(choose(rankings, subtopic) for rankings in by_system),
             )
@@ -151,8 +162,7 @@ def interleave(rankings: Sequence[Indices]) -> Indices:
     # A stable sort by position preserves the order of the rankings within a round.
     passages = passages[np.argsort(position, kind="stable")]
     _, first = np.unique(passages, return_index=True)
-    unique: Indices = passages[np.sort(first)]
-    return unique
+    return passages[np.sort(first)]
 
 
 def _groups(query: QueryGrades, subtopics: Subtopics) -> Iterator[tuple[int, NDArray[np.intp]]]:
@@ -173,10 +183,6 @@ def _by_subtopic(item_subtopics: bytes) -> tuple[tuple[int, NDArray[np.intp]], .
     for _, items in groups:
         items.flags.writeable = False
     return groups
-
-
-def _exam_id(query: QueryGrades, subtopic: int) -> str:
-    return f"{query.query_id}/{query.subtopic_ids[subtopic - 1]}" if subtopic else query.query_id
 
 
 def _of_query(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
@@ -208,5 +214,4 @@ def all_together(rankings: Mapping[int, Indices], subtopic: int) -> Indices | No
     """Return all passages of a system for a query and its subtopics, each once."""
     if not rankings:
         return None
-    together: Indices = np.unique(np.concatenate(list(rankings.values())))
-    return together
+    return np.unique(np.concatenate(list(rankings.values())))

@@ -267,8 +267,7 @@ def _rbp(measure: Measure, ranked: _Ranked, level: int, _highest: int) -> Floats
     p = measure.param("p")
     p = p if isinstance(p, float) else 0.8
     relevant = ranked.judged & (ranked.along >= level)
-    value: Floats = relevant @ ((1 - p) * p ** np.arange(relevant.shape[1]))
-    return value
+    return relevant @ ((1 - p) * p ** np.arange(relevant.shape[1]))
 
 
 def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Floats:
@@ -279,8 +278,7 @@ def _err(_measure: Measure, ranked: _Ranked, _level: int, highest: int) -> Float
     stops = (2 ** np.maximum(ranked.along, 0) - 1) / 2.0**highest
     reached = np.ones_like(stops)
     reached[:, 1:] = np.cumprod(1 - stops, axis=1)[:, :-1]
-    value: Floats = (stops * reached) @ (1 / np.arange(1, stops.shape[1] + 1))
-    return value
+    return (stops * reached) @ (1 / np.arange(1, stops.shape[1] + 1))
 
 
 def _exponential_ndcg(measure: Measure, ranked: _Ranked, _level: int, _highest: int) -> Floats:
@@ -292,8 +290,7 @@ def _exponential_ndcg(measure: Measure, ranked: _Ranked, _level: int, _highest: 
 
 def _dcg(labels: Floats) -> Floats:
     gains = 2 ** np.maximum(labels, 0) - 1
-    total: Floats = gains @ (1 / np.log2(np.arange(2, labels.shape[1] + 2)))
-    return total
+    return gains @ (1 / np.log2(np.arange(2, labels.shape[1] + 2)))
 
 
 _FORMULAS: Mapping[str, LabelFormula] = {
@@ -415,20 +412,18 @@ def _queries(
     task: MeasureTask, one: RankedExam, systems: tuple[str, ...], grader: GraderIdentity
 ) -> Iterator[RankedQuery]:
     exam, query = one.exam, one.exam.query
-    subtopic = exam.exam_id[len(query.query_id) + 1 :]
-    place = query.subtopic_ids.index(subtopic) + 1 if subtopic else 0
     pool = RankedQuery(
         query.query_id,
-        subtopic,
+        exam.subtopic_id,
         system="",
         passage_ids=(),
-        ratings=_none(0, len(exam.items)),
-        judgments=_none(0),
+        ratings=np.zeros((0, len(exam.items))),
+        judgments=np.zeros(0),
         item_ids=tuple(query.item_ids[item] for item in exam.items),
         weights=_fixed(query.weights[exam.items]),
         pool_ids=query.passage_ids,
         pool_ratings=_with_gaps(query.ratings[:, exam.items]),
-        pool_judgments=_with_gaps(query.judgments[place]),
+        pool_judgments=_with_gaps(query.judgments[exam.subtopic]),
         lowest=grader.lowest,
         highest=grader.highest,
         threshold=task.level,
@@ -444,10 +439,6 @@ def _queries(
             ratings=_fixed(pool.pool_ratings[some]),
             judgments=_fixed(pool.pool_judgments[some]),
         )
-
-
-def _none(*shape: int) -> NDArray[np.float64]:
-    return np.zeros(shape)
 
 
 def _with_gaps(values: NDArray[np.int16]) -> NDArray[np.float64]:

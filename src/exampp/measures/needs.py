@@ -116,8 +116,7 @@ class QueryNeeds:
         """Return the candidates that can still change a value."""
         if self.needs_all:
             return self.candidates.copy()
-        needed: Bools = self.candidates & (self._votes(self._open()) > 0)
-        return needed
+        return self.candidates & (self._votes(self._open()) > 0)
 
     def is_needed(self, passage: int, item: int) -> bool:
         """Return whether the grade of a cell can still change a value."""

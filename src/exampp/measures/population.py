@@ -153,8 +153,7 @@ def _discounts(measure: Measure, k: int) -> Floats:
         return np.full(k, 1 / k)
     p = measure.param("p")
     p = p if isinstance(p, float) else _PATIENCE
-    discounts: Floats = (1 - p) * np.power(p, np.arange(k, dtype=np.float64))
-    return discounts
+    return (1 - p) * np.power(p, np.arange(k, dtype=np.float64))
 
 
 def _passages(

@@ -160,8 +160,7 @@ def _mth_best(ratings: Ratings, m: int, lowest: int) -> Labels:
         best = np.full(len(ratings), MISSING, np.int16)
     else:
         best = np.partition(ratings, -m, axis=1)[:, -m]
-    labels: Labels = np.where(best == MISSING, lowest, best).astype(np.int32)
-    return labels
+    return np.where(best == MISSING, lowest, best).astype(np.int32)
 
 
 def write_exam_qrels(

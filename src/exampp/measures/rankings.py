@@ -187,8 +187,7 @@ def _descending(ranking: Ranking, place: Callable[[], NDArray[np.intp]]) -> slic
     scores = as_float32(ranking.scores)
     if np.isnan(scores).any():
         return slice(None)
-    order: Indices = np.lexsort((place()[ranking.passages], scores))[::-1].astype(np.int32)
-    return order
+    return np.lexsort((place()[ranking.passages], scores))[::-1].astype(np.int32)
 
 
 ScoredPassage = tuple[str, float] | tuple[str, float, int]
@@ -292,6 +291,5 @@ def _by_rank(scored: Sequence[ScoredPassage], ranks: Sequence[int]) -> list[int]
 
 def _by_score(scored: Sequence[ScoredPassage], scores: NDArray[np.float64]) -> list[int]:
     """Sort by score, then by passage id, both descending, as in trec_eval."""
-    order = sorted(range(len(scored)), key=lambda index: scored[index][0], reverse=True)
-    by_id = np.array(order, np.intp)
-    return [int(index) for index in by_id[np.argsort(-as_float32(scores[by_id]), kind="stable")]]
+    single = as_float32(scores).tolist()
+    return sorted(range(len(scored)), key=lambda at: (single[at], scored[at][0]), reverse=True)

@@ -65,7 +65,9 @@ class Values:
         if not self.added:
             return self.averages()
         return tuple(
-            mean._replace(mean=math.fsum(row.tolist()), stderr=_times(mean.stderr, mean.queries))
+            mean._replace(
+                mean=math.fsum(row.tolist()), stderr=mean.stderr and mean.stderr * mean.queries
+            )
             if mean.queries
             else mean
             for row, mean in zip(self.values, self.averages(), strict=True)
@@ -97,10 +99,6 @@ class Values:
             Mean(math.fsum(row) / queries, error, queries)
             for row, error in zip(self.values.tolist(), errors, strict=True)
         )
-
-
-def _times(stderr: float | None, queries: int) -> float | None:
-    return None if stderr is None else stderr * queries
 
 
 def mean_of(values: NDArray[np.float64]) -> Mean:

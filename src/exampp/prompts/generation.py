@@ -23,10 +23,18 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.prompts.answers import is_refusal
-from exampp.prompts.prompt import PLACEHOLDER, no_slot, placeholders, used_slots
+from exampp.prompts.prompt import (
+    NAME,
+    DeclaredKey,
+    check_keys,
+    insert_texts,
+    is_text,
+    no_slot,
+    placeholders,
+    used_slots,
+)
 from exampp.prompts.replies import strip_thoughts
 from exampp.records.ids import content_hash
-from exampp.records.wording import suggest
 from exampp.sanitize import sanitize
 
 MAKES = ("question", "nugget")
@@ -39,10 +47,22 @@ MOST_ITEMS = 200
 """Maximum number of items that a request can ask for."""
 UNCOUNTED_ITEMS = 40
 """Maximum items of a JSON reply to a prompt without a number; a model may repeat itself forever."""
-_TEXTS_OF_PROMPT = ("title", "source", "user", "system", "instruction", "keys_instruction")
-_KEYS = ("name", "makes", "count", "trial", *_TEXTS_OF_PROMPT)
-_REQUIRED = ("name", "makes", "user")
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
+_KEYS: dict[str, DeclaredKey] = {
+    "name": (is_text, "a text", True),
+    "makes": (is_text, "a text", True),
+    "count": (
+        lambda v: type(v) is int and 1 <= v <= MOST_ITEMS,
+        f"a number from 1 to {MOST_ITEMS}",
+        False,
+    ),
+    "trial": (lambda v: isinstance(v, bool), "true or false", False),
+    "title": (is_text, "a text", False),
+    "source": (is_text, "a text", False),
+    "user": (is_text, "a text", True),
+    "system": (is_text, "a text", False),
+    "instruction": (is_text, "a text", False),
+    "keys_instruction": (is_text, "a text", False),
+}
 _INSTRUCTION = (
     "Give the {one} set in the following JSON format: "
     '```json {{ "{many}" : [{one}_text_1, {one}_text_2, ...] }}```'
@@ -159,12 +179,8 @@ def fill_request(
         "known": repr(list(known)),
         "known_count": str(len(known)),
     }
-
-    def put(match: re.Match[str]) -> str:
-        return slots[match[2]] if match[2] else f"{{{match[1]}}}"
-
     template = prompt.keys_instruction if wish.keys else prompt.instruction
-    instruction = PLACEHOLDER.sub(put, template)
+    instruction = insert_texts(template, slots)
     many = f"{prompt.makes}s"
     used = {*placeholders(prompt.user), *placeholders(prompt.system), *placeholders(template)}
     if "known" in used:
@@ -180,10 +196,10 @@ def fill_request(
         )
         instruction = _GROUNDED.format(passages=numbered) + instruction
     slots["instruction"] = instruction
-    user = PLACEHOLDER.sub(put, prompt.user)
+    user = insert_texts(prompt.user, slots)
     if instruction and "instruction" not in used:
         user = f"{user.rstrip()} {instruction}"
-    return PLACEHOLDER.sub(put, prompt.system), user
+    return insert_texts(prompt.system, slots), user
 
 
 def _shortened(text: str) -> str:
@@ -200,6 +216,7 @@ def build_generation_prompt(
     data: Mapping[str, Any], file: str | Path | None = None
 ) -> GenerationPrompt:
     """Return the prompt of a declaration; raise InputError with place and fix if it is invalid."""
+    check_keys(data, _KEYS, file)
     for field, what, hint in _faults(data):
         raise InputError(what, file=file, field=field, hint=hint)
     words = {"one": data["makes"], "many": f"{data['makes']}s"}
@@ -212,27 +229,8 @@ def build_generation_prompt(
 
 
 def _faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield the faults of a declaration: the field, the fault, the hint."""
-    for key, value in data.items():
-        if key not in _KEYS:
-            hint = suggest(key, _KEYS) or f"Known keys are {', '.join(_KEYS)}"
-            yield key, f"unknown key '{key}'", hint
-        elif key == "count":
-            if type(value) is not int or not 1 <= value <= MOST_ITEMS:
-                yield key, f"'{key}' is {value!r}", f"Use a number from 1 to {MOST_ITEMS}"
-        elif key == "trial":
-            if type(value) is not bool:
-                yield key, f"'{key}' is {value!r}", "Use true or false"
-        elif not isinstance(value, str):
-            yield key, f"'{key}' is {json.dumps(value, default=str)}", "Use a text"
-    for key in _REQUIRED:
-        if not str(data.get(key, "")).strip():
-            yield key, f"'{key}' is missing", "Add a text"
-    yield from _value_faults(data)
-
-
-def _value_faults(data: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    if not _NAME.fullmatch(data["name"]):
+    """Yield the faults of the values of a declaration: the key, the fault, the hint."""
+    if not NAME.fullmatch(data["name"]):
         yield "name", f"'{data['name']}' is not a valid name", "Use a-z, 0-9, dots and dashes"
     if data["makes"] not in MAKES:
         yield (

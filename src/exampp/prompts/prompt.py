@@ -53,7 +53,7 @@ _WITHOUT = ("all items would get the same prompt", "the model would not see what
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_]\w*)\}\}|\{([A-Za-z_]\w*)\}", re.ASCII)
 TEMPLATE_FREE = "thresholds"
 MOST_ITEMS = 100
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,27 +164,33 @@ def no_slot(name: str, known: Iterable[str]) -> tuple[str, str]:
     )
 
 
+def is_text(value: object) -> bool:
+    """Return whether a value is a text."""
+    return isinstance(value, str)
+
+
 def _is_strings(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    return isinstance(value, list) and all(map(is_text, value))
 
 
-# key -> (test of the value, what the value must be, required)
-_KEYS: dict[str, tuple[Callable[[object], bool], str, bool]] = {
-    "name": (lambda v: isinstance(v, str) and bool(_NAME.fullmatch(v)), "a short name", True),
-    "title": (lambda v: isinstance(v, str), "a text", True),
-    "source": (lambda v: isinstance(v, str), "a text", False),
-    "grades": (lambda v: isinstance(v, str) or _is_strings(v), "a text or a list of texts", True),
-    "reading": (lambda v: isinstance(v, str), "a text", True),
+DeclaredKey = tuple[Callable[[Any], bool], str, bool]
+"""A key of a declaration: the test of its value, what the value must be, whether it is required."""
+_KEYS: dict[str, DeclaredKey] = {
+    "name": (lambda v: is_text(v) and bool(NAME.fullmatch(v)), "a short name", True),
+    "title": (is_text, "a text", True),
+    "source": (is_text, "a text", False),
+    "grades": (lambda v: is_text(v) or _is_strings(v), "a text or a list of texts", True),
+    "reading": (is_text, "a text", True),
     "scale": (lambda v: isinstance(v, dict), "a table such as { lowest = 0, highest = 5 }", False),
     "verdict": (lambda v: v is True, "true (for a scale, remove it)", False),
     "slots": (_is_strings, 'a list of texts such as ["question", "context"]', False),
-    "cut": (lambda v: isinstance(v, str), "the name of a slot", False),
+    "cut": (is_text, "the name of a slot", False),
     "labels": (_is_strings, 'a list of texts such as ["0", "1"]', False),
-    "field": (lambda v: isinstance(v, str), "a text", False),
+    "field": (is_text, "a text", False),
     "reply": (_is_strings, 'a list of texts such as ["evidence", "reason", "grade"]', False),
     "items": (lambda v: type(v) is int and 1 <= v <= MOST_ITEMS, "a number from 1 to 100", False),
-    "user": (lambda v: isinstance(v, str) and v.strip() != "", "a text that is not empty", False),
-    "system": (lambda v: isinstance(v, str), "a text", False),
+    "user": (lambda v: is_text(v) and v.strip() != "", "a text that is not empty", False),
+    "system": (is_text, "a text", False),
     "workbench": (lambda v: isinstance(v, dict), "a table", False),
 }
 
@@ -197,7 +203,7 @@ def parse_prompt(text: str, file: str | Path | None = None) -> Prompt:
 def build_prompt(data: Mapping[str, Any], file: str | Path | None = None) -> Prompt:
     """Return the prompt of a declaration; raise InputError with place and fix if it is invalid."""
     try:
-        _check_keys(data)
+        check_keys(data, _KEYS)
         lowest, highest = _scale(data)
         grades = data["grades"]
         prompt = Prompt(
@@ -225,22 +231,25 @@ def build_prompt(data: Mapping[str, Any], file: str | Path | None = None) -> Pro
     return prompt
 
 
-def _check_keys(data: Mapping[str, Any]) -> None:
+def check_keys(
+    data: Mapping[str, Any], keys: Mapping[str, DeclaredKey], file: str | Path | None = None
+) -> None:
+    """Reject unknown and missing keys of a declaration, and values of the wrong form."""
     for key, value in data.items():
-        if key not in _KEYS:
+        if key not in keys:
             raise InputError(
                 f"unknown key '{key}'",
+                file=file,
                 field=key,
-                hint=suggest(key, _KEYS) or f"Known keys are {', '.join(_KEYS)}",
+                hint=suggest(key, keys) or f"Known keys are {', '.join(keys)}",
             )
-        test, form, _ = _KEYS[key]
+        test, form, _ = keys[key]
         if not test(value):
-            raise InputError(
-                f"'{key}' is {json.dumps(value, default=str)}", field=key, hint=f"Use {form}"
-            )
-    for key, (_, form, required) in _KEYS.items():
+            what = f"'{key}' is {json.dumps(value, default=str)}"
+            raise InputError(what, file=file, field=key, hint=f"Use {form}")
+    for key, (_, form, required) in keys.items():
         if required and key not in data:
-            raise InputError(f"'{key}' is missing", field=key, hint=f"Add {form}")
+            raise InputError(f"'{key}' is missing", file=file, field=key, hint=f"Add {form}")
 
 
 def _scale(data: Mapping[str, Any]) -> tuple[int, int]:
@@ -438,10 +447,12 @@ def fill(prompt: Prompt, slots: Mapping[str, str]) -> Filled:
                 hint=f"The prompt grades items of the kind {' or '.join(prompt.grades)}",
             )
 
-    def put(match: re.Match[str]) -> str:
-        return slots[match[2]] if match[2] else f"{{{match[1]}}}"
+    return Filled(insert_texts(prompt.system, slots), insert_texts(prompt.user, slots))
 
-    return Filled(PLACEHOLDER.sub(put, prompt.system), PLACEHOLDER.sub(put, prompt.user))
+
+def insert_texts(template: str, slots: Mapping[str, str]) -> str:
+    """Insert texts into the slots of a template, and write its literal braces."""
+    return PLACEHOLDER.sub(lambda m: slots[m[2]] if m[2] else f"{{{m[1]}}}", template)
 
 
 def fit_prompt(

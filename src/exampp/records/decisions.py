@@ -81,10 +81,8 @@ class SamplePlan:
     @property
     def digest(self) -> str:
         """Return the id of the plan across collections."""
-        return content_hash(self.sample, str(self.expected), *self._units())[:16]
-
-    def _units(self) -> list[str]:
-        return [f"{one.query_id}\t{one.unit_id}\t{one.pi!r}" for one in self.drawn]
+        units = (f"{one.query_id}\t{one.unit_id}\t{one.pi!r}" for one in self.drawn)
+        return content_hash(self.sample, str(self.expected), *units)[:16]
 
 
 def pool_hash(units: Iterable[tuple[str, str]]) -> str:

@@ -175,25 +175,22 @@ class Table(Result):
         index: Iterable[str | Column],
         cells: Iterable[tuple[tuple[Value, ...], Column, Cell]],
         caption: str = "",
-        *,
-        missing: Value = None,
         **more: Any,
     ) -> Self:
         """Pivot (row, column, value) triples; rows and columns keep their first order.
 
-        A row consists of the values of the columns of the `index`; a cell without a value is
-        `missing`.
+        A row consists of the values of the columns of the `index`.
         """
         pivot: dict[tuple[Value, ...], dict[Column, Cell]] = {}
         columns: dict[Column, None] = {}
         for row, column, value in cells:
             pivot.setdefault(row, {})[column] = value
             columns[column] = None
-        rows = ((*row, *(of.get(one, missing) for one in columns)) for row, of in pivot.items())
+        rows = ((*row, *(of.get(one) for one in columns)) for row, of in pivot.items())
         return cls.of([*index, *columns], rows, caption, **more)
 
     def tables(self) -> Mapping[str, Table]:
-        """Return a `Tables` with this table alone."""
+        """Return this table alone."""
         return {self.caption: self}
 
     def keyed(self, key: str | None) -> Self:

@@ -91,6 +91,10 @@ class EstimateRows(NamedTuple):
     values: Floats
     defined: Bools
 
+    def at(self, row: int) -> float | None:
+        """Return the value of one row; None where it is undefined."""
+        return float(self.values[row]) if self.defined[row] else None
+
 
 def undefined(reason: str) -> Estimate:
     """Return an undefined statistic with a reason."""

@@ -39,13 +39,11 @@ TIE_TOLERANCE = 1e-10
 
 @dataclass(frozen=True, slots=True)
 class RankCorrelation:
-    """The correlation of two leaderboards on shared `systems`, and the unshared systems."""
+    """The correlation of two leaderboards on shared `systems`."""
 
     spearman: Estimate
     kendall: Estimate
     systems: int
-    only_in_scores: tuple[str, ...]
-    only_in_official: tuple[str, ...]
 
 
 def spearman(x: ArrayLike, y: ArrayLike) -> Estimate:
@@ -184,13 +182,7 @@ def correlate(
     both = [system for system in scores if system in official_ranks]
     x = unite_ties([[scores[system] for system in both]], tolerance)[0]
     y = [-official_ranks[system] for system in both]
-    return RankCorrelation(
-        spearman=spearman(x, y),
-        kendall=kendall(x, y),
-        systems=len(both),
-        only_in_scores=tuple(system for system in scores if system not in official_ranks),
-        only_in_official=tuple(system for system in official_ranks if system not in scores),
-    )
+    return RankCorrelation(spearman(x, y), kendall(x, y), len(both))
 
 
 def round_as_printed(values: ArrayLike, decimals: int) -> Floats:
@@ -222,10 +214,8 @@ def one_row(
         return undefined(f"fewer than 2 systems to compare ({len(a)})")
     if np.isnan(a).any() or np.isnan(b).any():
         return undefined("a value is not a number")
-    result = rows(a, b)
-    if not result.defined[0]:
-        return undefined("all values of one side are equal")
-    return Estimate(float(result.values[0]))
+    value = rows(a, b).at(0)
+    return undefined("all values of one side are equal") if value is None else Estimate(value)
 
 
 def paired_rows(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:

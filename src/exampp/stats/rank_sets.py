@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from exampp.stats.estimate import Bools, Floats
 from exampp.stats.means import student_quantile
-from exampp.stats.rank_correlation import kendall_rows
+from exampp.stats.rank_correlation import kendall, kendall_rows
 
 TIE_DECIMALS = 9
 """Decimals for comparing scores, so that the order of summation does not affect ranks."""
@@ -89,10 +89,8 @@ def correlations(scores: Floats, other: Floats | None = None) -> Floats:
 
 def _tau(x: Floats, y: Floats) -> float:
     both = ~(np.isnan(x) | np.isnan(y))
-    if both.sum() < 2:
-        return float("nan")
-    tau = kendall_rows(x[both][None], y[both][None])
-    return float(tau.values[0]) if tau.defined[0] else float("nan")
+    tau = kendall(x[both], y[both]).value
+    return np.nan if tau is None else tau
 
 
 DRAWS = 2000

@@ -13,6 +13,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +35,7 @@ from exampp.store.sql import (
     exists,
     extra_json,
     from_json,
+    has_scratch,
     insert,
     intern,
     pairs,
@@ -134,8 +137,7 @@ def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
 
     Affects only imported items without later edits.
     """
-    staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'mentioned'"
-    if connection.execute(staged).fetchone() is None:
+    if not has_scratch(connection, "mentioned"):
         return Retired(0, 0)
     left_out = connection.execute(
         "SELECT i.item, i.version, i.weight, i.answers FROM item i WHERE i.active "
@@ -146,7 +148,7 @@ def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
     ).fetchall()
     for item, version, weight, answers in left_out:
         append_edit(connection, item, "import", version, weight, answers, False, edit)
-    scratch = connection.execute("SELECT count(*) FROM mentioned").fetchone()[0]
+    scratch = select_integer(connection, "SELECT count(*) FROM mentioned")
     connection.execute("DROP TABLE mentioned")
     return Retired(len(left_out), scratch)
 
@@ -466,38 +468,25 @@ def read_bank(connection: sqlite3.Connection, name: str) -> Iterable[BankEntry]:
         "WHERE b.name = ? AND i.active ORDER BY i.query, i.subtopic, i.item",
         (name,),
     )
-    group: list[Item] = []
-    head: tuple[str, str, str | None, str, str | None] | None = None
-    for *key, item_id, text, kind, answers, weight, extra, imported in rows:
-        if head is not None and tuple(key) != head:
-            yield _entry(head, group)
-            group = []
-        head = (key[0], key[1], key[2], key[3], key[4])
-        fields = from_json(extra or "{}")
-        if not imported and not makers_of(fields, {}) and makers_of({}, from_json(key[4])):
-            # the models of a line apply to the items imported with it
-            fields[MODEL] = ""
-        group.append(
-            Item(
-                item_id,
-                head[0],
-                text or "",
-                kind,
-                head[2],
-                tuple(from_json(answers)),
-                weight,
-                fields,
-            )
-        )
-    if head is not None:
-        yield _entry(head, group)
+    for (query_id, query_text, subtopic_id, subtopic_text, line), of_line in groupby(
+        rows, key=itemgetter(slice(5))
+    ):
+        items = tuple(_entry_item(query_id, subtopic_id, line, *row[5:]) for row in of_line)
+        extra = from_json(line or "{}")
+        text = extra.pop("query_text", query_text) if subtopic_id else query_text
+        yield BankEntry(query_id, items, text, subtopic_id, subtopic_text, extra)
 
 
-def _entry(head: tuple[str, str, str | None, str, str | None], items: list[Item]) -> BankEntry:
-    query_id, query_text, subtopic_id, subtopic_text, line = head
-    extra = from_json(line or "{}")
-    text = extra.pop("query_text", query_text) if subtopic_id else query_text
-    return BankEntry(query_id, tuple(items), text, subtopic_id, subtopic_text, extra)
+def _entry_item(
+    query_id: str, subtopic_id: str | None, line: str | None, item_id: str, *values: Any
+) -> Item:
+    text, kind, answers, weight, extra, imported = values
+    fields = from_json(extra or "{}")
+    if not imported and not makers_of(fields, {}) and makers_of({}, from_json(line)):
+        # the models of a line apply to the items imported with it
+        fields[MODEL] = ""
+    keys = tuple(from_json(answers))
+    return Item(item_id, query_id, text or "", kind, subtopic_id, keys, weight, fields)
 
 
 def all_bank_names(connection: sqlite3.Connection) -> list[str]:
@@ -870,18 +859,9 @@ def newest_split(connection: sqlite3.Connection, bank: str) -> Split | None:
     ).fetchone()
     if row is None:
         return None
-    key, share, seed, salt, commitment, number, author, reason, at = row
-    items = connection.execute("SELECT item FROM sealed WHERE split = ?", (key,))
-    return Split(
-        key,
-        share,
-        seed,
-        salt,
-        commitment,
-        number,
-        Edit(author, reason, at),
-        frozenset(item for (item,) in items),
-    )
+    key, share, seed, salt, commitment, number, *edit = row
+    items = column(connection, "SELECT item FROM sealed WHERE split = ?", (key,))
+    return Split(key, share, seed, salt, commitment, number, Edit(*edit), frozenset(items))
 
 
 def public_entries(

@@ -11,6 +11,8 @@ import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
@@ -256,14 +258,8 @@ def cells_decided_by_several(connection: sqlite3.Connection) -> Iterator[list[Ce
         "ORDER BY i.query, i.item, p.passage, d.item_version, d.passage_version, d.verdict, "
         "d.at, d.decision"
     )
-    group: list[CellDecision] = []
-    for one in map(_cell_decision, rows):
-        if group and (group[0].versions, group[0].verdict) != (one.versions, one.verdict):
-            yield group
-            group = []
-        group.append(one)
-    if group:
-        yield group
+    cell = attrgetter("versions", "verdict")
+    yield from (list(some) for _, some in groupby(map(_cell_decision, rows), key=cell))
 
 
 def _cell_decision(row: Sequence[Any]) -> CellDecision:
@@ -511,7 +507,7 @@ def put_judgment(
 
 
 _JUDGMENTS = """
-SELECT j.judgment, q.query_id, p.passage_id, j.relevance, j.author, j.reason, j.at
+SELECT j.judgment, q.query_id, p.passage_id, j.relevance, j.author, j.reason, j.at, j.sample
 FROM sample_judgment j JOIN query q USING (query)
 JOIN passage p ON p.version = j.passage_version
 """
@@ -520,11 +516,8 @@ JOIN passage p ON p.version = j.passage_version
 def judgment_of_number(connection: sqlite3.Connection, number: int) -> tuple[str, PassageJudgment]:
     """Return the sample and the judgment of a number; InputError if unknown."""
     sql = f"{_JUDGMENTS} WHERE j.judgment = ?"
-    row = _row(connection, sql, (number,), f"unknown judgment {number}")
-    sample = connection.execute(
-        "SELECT sample FROM sample_judgment WHERE judgment = ?", (number,)
-    ).fetchone()
-    return str(sample[0]), PassageJudgment(*row)
+    *judgment, sample = _row(connection, sql, (number,), f"unknown judgment {number}")
+    return sample, PassageJudgment(*judgment)
 
 
 def judgments_of(
@@ -535,7 +528,7 @@ def judgments_of(
     for row in connection.execute(
         f"{_JUDGMENTS} WHERE j.sample = ? ORDER BY j.at, j.judgment", (sample,)
     ):
-        one = PassageJudgment(*row)
+        one = PassageJudgment(*row[:-1])
         by_passage.setdefault((one.query_id, one.passage_id), []).append(one)
     return by_passage
 

@@ -51,7 +51,7 @@ def find_cached(key: str, file: Path) -> GuardedConnection | None:
     folder = cache_folder()
     for path in sorted(folder.glob(f"{key}-*.exam")) if folder is not None else ():
         with suppress(OSError, ExamError, sqlite3.Error):
-            if path.stem == f"{key}-{_digest(path)}":
+            if path.stem == f"{key}-{file_digest(path)}":
                 os.utime(path)
                 connection = connect_unchanging(path, called=file)
                 # the digest covers every row
@@ -74,11 +74,12 @@ def store_cached(key: str, connection: sqlite3.Connection) -> None:
             copy = Path(temporary) / "copy.exam"
             with closing(sqlite3.connect(copy)) as target:
                 connection.backup(target)
-            copy.replace(folder / f"{key}-{_digest(copy)}.exam")
+            copy.replace(folder / f"{key}-{file_digest(copy)}.exam")
         _trim(folder)
 
 
-def _digest(path: Path) -> str:
+def file_digest(path: Path) -> str:
+    """Return the first half of the SHA-256 of a file, hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from exampp.records import State
 from exampp.store.inputs import counts
-from exampp.store.sql import from_json
+from exampp.store.sql import from_json, has_scratch, select_integer
 
 _LONGEST = 60
 """Maximum characters of a text in a difference."""
@@ -187,10 +187,6 @@ def protected(
     return list(result.values())
 
 
-def _always(_says: Says) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class _Thing:
     """A kind of record: its name, plural, and SQL for key, label and content.
@@ -209,7 +205,7 @@ class _Thing:
     joined: str = "JOIN {table} r ON r.{table} = t.key"
     counted_if: str = "true"
     shown: str = "text"
-    is_there: Callable[[Says], bool] = _always
+    is_there: Callable[[Says], bool] = lambda _: True
 
     def sql(self, piece: str, row: str = "r") -> str:
         """Return a piece of SQL about a row."""
@@ -358,8 +354,7 @@ class ImportLog:
             )
 
     def _newest(self, thing: _Thing) -> int:
-        row = self.connection.execute(f"SELECT max({thing.table}) FROM {thing.table}").fetchone()
-        return int(row[0] or 0)
+        return select_integer(self.connection, f"SELECT max({thing.table}) FROM {thing.table}")
 
     def _trigger(self, name: str, event: str, when: str, into: str, time: str = "AFTER") -> None:
         self.connection.execute(
@@ -368,8 +363,7 @@ class ImportLog:
 
     def note_rankings(self) -> None:
         """Record which rankings differ from the staged ones."""
-        staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'incoming'"
-        if self.connection.execute(staged).fetchone() is not None:
+        if has_scratch(self.connection, "incoming"):
             self.connection.execute(_DIFFERING)
 
     def read(self) -> ImportDiff:
@@ -416,7 +410,7 @@ class ImportLog:
             yield key, name, before and from_json(before), content and from_json(content)
 
     def _end(self) -> int:
-        (scratch,) = self.connection.execute("SELECT count(*) FROM noted").fetchone()
+        scratch = select_integer(self.connection, "SELECT count(*) FROM noted")
         triggers = (
             "SELECT name FROM temp.sqlite_master WHERE type = 'trigger' "
             "AND name NOT LIKE 'checksum%'"
@@ -424,7 +418,7 @@ class ImportLog:
         for (name,) in self.connection.execute(triggers).fetchall():
             self.connection.execute(f"DROP TRIGGER temp.{name}")
         self.connection.execute("DROP TABLE temp.noted")
-        return int(scratch)
+        return scratch
 
 
 _WHAT = ("added", "changed", "removed")
@@ -449,7 +443,7 @@ FROM (SELECT json_array(query, system) AS key FROM differing) t
 
 
 def _counts(connection: sqlite3.Connection) -> Mapping[str, int]:
-    (decisions,) = connection.execute("SELECT count(*) FROM decision").fetchone()
+    decisions = select_integer(connection, "SELECT count(*) FROM decision")
     return {**counts(connection), "decisions": decisions}
 
 

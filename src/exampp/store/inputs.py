@@ -19,11 +19,28 @@ from exampp.records.ids import text_hash
 from exampp.records.inputs import SystemCount
 from exampp.sanitize import check_id, sanitized
 from exampp.store.decisions import decision_counts
-from exampp.store.sql import batches, column, exists, extra_json, from_json, intern, pairs
+from exampp.store.sql import (
+    batches,
+    column,
+    exists,
+    extra_json,
+    from_json,
+    has_scratch,
+    intern,
+    pairs,
+    select_integer,
+)
 
 _LONGEST = 80
 IMPORT_CACHE, USUAL_CACHE = 32_768, 2_000
 """Cache of the database in KiB: an import writes to many places of its indices."""
+_SCRATCH = (
+    "CREATE TEMP TABLE given (passage INTEGER PRIMARY KEY, version INTEGER NOT NULL)",
+    "CREATE TEMP TABLE said (thing TEXT, key TEXT, value TEXT, other TEXT, file INTEGER, "
+    "PRIMARY KEY (thing, key)) WITHOUT ROWID",
+    "CREATE INDEX temp.said_twice ON said (thing) WHERE other IS NOT NULL",
+    "CREATE TEMP TABLE saying AS SELECT 0 AS file",
+)
 _SAY = """
 INSERT INTO said SELECT ?, ?, ?, NULL, file FROM saying WHERE true
 ON CONFLICT DO UPDATE SET other = excluded.value
@@ -31,28 +48,9 @@ WHERE value <> excluded.value AND file <> excluded.file
 """
 
 
-def begin_statements(connection: sqlite3.Connection) -> None:
-    """Create the scratch tables that detect contradictions within an import."""
-    connection.execute(
-        "CREATE TEMP TABLE said (thing TEXT, key TEXT, value TEXT, other TEXT, file INTEGER, "
-        "PRIMARY KEY (thing, key)) WITHOUT ROWID"
-    )
-    connection.execute("CREATE INDEX temp.said_twice ON said (thing) WHERE other IS NOT NULL")
-    connection.execute("CREATE TEMP TABLE saying AS SELECT 0 AS file")
-
-
 def next_file(connection: sqlite3.Connection) -> None:
     """Start recording the statements of the next file."""
     connection.execute("UPDATE saying SET file = file + 1")
-
-
-def end_statements(connection: sqlite3.Connection) -> int:
-    """Drop the scratch tables of an import; return the number of writes to them."""
-    written = "SELECT (SELECT count(*) FROM said) + (SELECT file FROM saying)"
-    (count,) = connection.execute(written).fetchone()
-    for table in ("said", "saying"):
-        connection.execute(f"DROP TABLE temp.{table}")
-    return int(count)
 
 
 def note_statements(
@@ -69,7 +67,7 @@ def note_statements(
     No file of an import may contradict another: the later one would win, unnoticed. Within a file
     its reader knows what may be repeated.
     """
-    if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'said'").fetchone():
+    if not has_scratch(connection, "said"):
         return
     connection.executemany(_SAY, ((thing, key, value) for key, value in statements))
     twice = connection.execute(
@@ -80,15 +78,20 @@ def note_statements(
     if twice is not None:
         key, value, other = twice
         raise InputError(
-            f"{thing} {name(key)!r} is {_short(other)} here but {_short(value)} in another file "
-            "of this import",
+            f"{thing} {name(key)!r} is {_short(other, value)} here but {_short(value, other)} in "
+            "another file of this import",
             hint="Remove it from one of the files, or import them one after the other: the later "
             "one then counts",
         )
 
 
-def _short(value: str) -> str:
-    return repr(value if len(value) <= _LONGEST else f"{value[:_LONGEST]}...")
+def _short(value: str, other: str) -> str:
+    """Return a value, from where it differs from another one if they are long."""
+    pairs_of = zip(value, other, strict=False)
+    same = next((at for at, (one, two) in enumerate(pairs_of) if one != two), len(other))
+    start = max(0, same - _LONGEST // 4) if same > _LONGEST // 2 else 0
+    end = start + _LONGEST
+    return repr("..." * (start > 0) + value[start:end] + "..." * (end < len(value)))
 
 
 _COUNTS = """
@@ -248,25 +251,25 @@ def import_cache(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def begin_import(connection: sqlite3.Connection) -> None:
-    """Create the scratch tables of one import; see `end_import`."""
-    connection.execute(
-        "CREATE TEMP TABLE given (passage INTEGER PRIMARY KEY, version INTEGER NOT NULL)"
-    )
-    begin_statements(connection)
+    """Create the scratch tables that detect contradictions within one import."""
+    for statement in _SCRATCH:
+        connection.execute(statement)
 
 
 def end_import(connection: sqlite3.Connection) -> int:
     """Drop the scratch tables of an import; return the number of writes to them."""
-    count = connection.execute("SELECT count(*) FROM given").fetchone()[0]
-    connection.execute("DROP TABLE given")
-    return int(count) + end_statements(connection)
+    written = "(SELECT count(*) FROM given) + (SELECT count(*) FROM said)"
+    count = select_integer(connection, f"SELECT {written} + (SELECT file FROM saying)")
+    for table in ("given", "said", "saying"):
+        connection.execute(f"DROP TABLE temp.{table}")
+    return count
 
 
 def _refuse_second_texts(
     connection: sqlite3.Connection, versions: Mapping[str, tuple[int, int]]
 ) -> None:
     """Raise InputError if a passage has two texts within one import."""
-    if not connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'given'").fetchone():
+    if not has_scratch(connection, "given"):
         return
     connection.executemany("INSERT OR IGNORE INTO given VALUES (?, ?)", versions.values())
     other = connection.execute(
@@ -370,10 +373,9 @@ def apply_rankings(connection: sqlite3.Connection) -> int:
 
     Returns the number of staged rankings.
     """
-    staged = "SELECT 1 FROM temp.sqlite_master WHERE name = 'incoming'"
-    if connection.execute(staged).fetchone() is None:
+    if not has_scratch(connection, "incoming"):
         return 0
-    count = connection.execute("SELECT count(*) FROM incoming").fetchone()[0]
+    count = select_integer(connection, "SELECT count(*) FROM incoming")
     connection.execute(
         "DELETE FROM ranking WHERE (query, system) IN (SELECT DISTINCT query, system FROM incoming)"
         " AND NOT EXISTS (SELECT 1 FROM incoming i WHERE i.query = ranking.query AND "
@@ -388,7 +390,7 @@ def apply_rankings(connection: sqlite3.Connection) -> int:
         "OR extra IS NOT excluded.extra"
     )
     connection.execute("DROP TABLE incoming")
-    return int(count)
+    return count
 
 
 class Member(NamedTuple):

@@ -231,40 +231,24 @@ def _put_sheets(
     items = graded_versions(connection, query, pool.query_id, item_ids, edit)
     # grades in a file by a grader that verifies count as made with the current answer keys
     today = answer_keys(connection, items.values())
-    makers: dict[int, _Rows] = {}
-    for grader in keys.values():
-        unruled = reading_rules(connection, grader) is None
-        makers[grader] = _Rows(grader, items, {} if unruled else today)
+    ruled = {one for one in keys.values() if reading_rules(connection, one) is not None}
+    # by identity, which is safe while the pool references all grades
+    made: dict[tuple[int, int], GradeRow] = {}
     rows: list[GradeRow] = []
     filed: list[SheetRow] = []
     for (passage, version), sheet in sheets:
         grader = keys[sheet.grader.key]
-        of_passage = [
-            makers[grader].of(sheet.grader.kind, grade, version) for grade in sheet.grades
-        ]
+        for grade in sheet.grades:
+            if (grader, id(grade)) not in made:
+                item = items[sheet.grader.kind, grade.item_id]
+                answer_key = today.get(item, NO_KEY) if grader in ruled else NO_KEY
+                made[grader, id(grade)] = grade_row(grader, item, version, grade, answer_key)
+        alike = [made[grader, id(grade)] for grade in sheet.grades]
+        of_passage = [(row[0], row[1], version, *row[3:]) for row in alike]
         rows += of_passage
         filed.append((query, passage, grader, [row[1] for row in of_passage], sheet.residue))
     put_grades(connection, rows)
     put_sheets(connection, filed)
-
-
-class _Rows:
-    """Converts the grades of a grader in one pool to rows, each grade once."""
-
-    def __init__(
-        self, grader: int, items: Mapping[tuple[str, str], int], answer_keys: Mapping[int, int]
-    ) -> None:
-        self._grader, self._items, self._answer_keys = grader, items, answer_keys
-        # by identity, which is safe while the pool references all grades
-        self._made: dict[int, GradeRow] = {}
-
-    def of(self, kind: str, grade: Grade, version: int) -> GradeRow:
-        row = self._made.get(id(grade))
-        if row is None:
-            item = self._items[kind, grade.item_id]
-            key = self._answer_keys.get(item, NO_KEY)
-            row = self._made[id(grade)] = grade_row(self._grader, item, version, grade, key)
-        return (row[0], row[1], version, *row[3:])
 
 
 # ---- reading -------------------------------------------------------------------------------------

@@ -561,7 +561,8 @@ def process_exists(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except (OSError, OverflowError):
+        # such as PermissionError: it belongs to another user
         return True
     return True
 

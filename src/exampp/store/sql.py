@@ -469,6 +469,11 @@ def exists(connection: sqlite3.Connection, sql: str, parameters: Any = ()) -> bo
     return connection.execute(sql, parameters).fetchone() is not None
 
 
+def has_scratch(connection: sqlite3.Connection, table: str) -> bool:
+    """Return whether a temporary table exists."""
+    return exists(connection, "SELECT 1 FROM temp.sqlite_master WHERE name = ?", (table,))
+
+
 def keys(
     connection: sqlite3.Connection, table: str, column: str, ids: Collection[str]
 ) -> dict[str, int]:

@@ -29,27 +29,21 @@ class Model(Protocol[Row, Result]):
 
     def encode(self, requests: Sequence[Request]) -> Sequence[tuple[Row, ...] | str]:
         """Return the rows of each request (at least one), or the reason why it has none."""
-        ...
 
     def size(self, row: Row) -> int:
         """Return the number of tokens of a row."""
-        ...
 
     def compute(self, rows: Sequence[Row]) -> Sequence[Result]:
         """Return the result of each row, computed in one batch."""
-        ...
 
     def doubtful(self, result: Result) -> bool:
         """Return whether rounding may have changed this result."""
-        ...
 
     def reply(self, request: Request, /, rows: Sequence[Row], results: Sequence[Result]) -> Reply:
         """Return the reply to a request from the results of its rows."""
-        ...
 
     def free(self) -> None:
         """Release cached memory of the device."""
-        ...
 
 
 @dataclass(slots=True)

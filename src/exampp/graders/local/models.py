@@ -70,23 +70,6 @@ def log_probabilities(logits: torch.Tensor, labels: LabelTokens) -> torch.Tensor
     return torch.stack(columns, -1)
 
 
-def tie(model: Any) -> float:
-    """Return the margin, in nats, below which a result is recomputed alone.
-
-    Only for float32: in bfloat16, rounding moves log probabilities by several hundredths, so a
-    small margin would not make results independent of the batch, and a large one would double the
-    work.
-    """
-    return ROUNDING if model.dtype == torch.float32 else 0.0
-
-
-def free(device: torch.device) -> None:
-    """Release cached memory after memory ran out."""
-    backend: Any = {"cuda": torch.cuda, "mps": torch.mps}.get(device.type)
-    if backend is not None:
-        backend.empty_cache()
-
-
 @dataclass(frozen=True, slots=True)
 class Generated:
     """The tokens of a reply without its end; `ended`: the model ended it.
@@ -169,11 +152,43 @@ class Generator:
         return Generated(tuple(row[:stop]), stop is not None, margin)
 
 
-class Prompted(ABC):
+class TorchModel:
+    """A model of torch with its texts; `limit` is the maximum number of tokens of a prompt."""
+
+    def __init__(self, model: Any, texts: PlainTexts, limit: int | None) -> None:
+        self.model = model
+        self.texts = texts
+        self.limit = limit
+        # in bfloat16, rounding moves log probabilities by several hundredths: a small margin would
+        # not make results independent of the batch, and a large one would double the work
+        self._tie = ROUNDING if model.dtype == torch.float32 else 0.0
+        self._pad = int(texts.tokenizer.pad_token_id or 0)
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the model."""
+        device: torch.device = self.model.device
+        return device
+
+    def doubtful(self, result: LabelScores | Generated | BestSpan) -> bool:
+        """Return whether rounding may have changed the choice."""
+        return result.margin < self._tie
+
+    def free(self) -> None:
+        """Release cached memory after memory ran out."""
+        backend: Any = {"cuda": torch.cuda, "mps": torch.mps}.get(self.device.type)
+        if backend is not None:
+            backend.empty_cache()
+
+
+class Prompted(TorchModel, ABC):
     """Reads a prompt; scores `labels` if there are any, else writes a reply.
 
-    `limit` is the maximum number of tokens of a prompt; longer ones are faults.
+    Prompts beyond the `limit` are faults.
     """
+
+    left = False
+    """Whether rows are padded on the left, so that all end at the same position."""
 
     def __init__(
         self,
@@ -184,20 +199,9 @@ class Prompted(ABC):
         generator: Generator,
         limit: int | None,
     ) -> None:
-        self.model = model
-        self.texts = texts
+        super().__init__(model, texts, limit)
         self.labels = labels
         self.generator = generator
-        self.limit = limit
-        self._tie = tie(model)
-        pad = texts.tokenizer.pad_token_id
-        self._pad = 0 if pad is None else int(pad)
-
-    @property
-    def device(self) -> torch.device:
-        """Device of the model."""
-        device: torch.device = self.model.device
-        return device
 
     @property
     def length_penalty(self) -> float | None:
@@ -208,9 +212,12 @@ class Prompted(ABC):
     def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
         """Return the log-probability of each label as the reply to each row, [rows, labels]."""
 
-    @abstractmethod
     def generate(self, rows: Sequence[Row]) -> list[Generated]:
-        """Write a reply to each row."""
+        """Write a reply to each row: greedily, or by beam search (the papers' 5 beams)."""
+        return self.generator(*self._padded(rows))
+
+    def _padded(self, rows: Sequence[Row]) -> tuple[torch.Tensor, torch.Tensor]:
+        return pad(rows, self._pad, self.device, left=self.left)
 
     def encode(self, requests: Sequence[Request]) -> list[tuple[Row] | str]:
         """Return the tokens of each prompt, or a fault if it is empty or too long."""
@@ -243,10 +250,6 @@ class Prompted(ABC):
             table = self.score(rows, labels).double().tolist()
         return [choose_label(labels, row, self.length_penalty) for row in table]
 
-    def doubtful(self, result: LabelScores | Generated) -> bool:
-        """Return whether rounding may have changed the choice."""
-        return result.margin < self._tie
-
     def reply(
         self, _: Request, rows: Sequence[Row], results: Sequence[LabelScores | Generated]
     ) -> Reply:
@@ -263,10 +266,6 @@ class Prompted(ABC):
         usage = Usage(read=len(row), written=len(result.tokens) + result.ended)
         return Reply(text.strip(), truncated=not result.ended, usage=usage)
 
-    def free(self) -> None:
-        """Release cached memory."""
-        free(self.device)
-
 
 class Seq2Seq(Prompted):
     """Reads the prompt with the encoder; scores labels in a single decoder pass."""
@@ -274,7 +273,7 @@ class Seq2Seq(Prompted):
     def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
         """Score labels from the logits of the first decoder steps."""
         start = self.model.generation_config.decoder_start_token_id
-        ids, mask = pad(rows, self._pad, self.device)
+        ids, mask = self._padded(rows)
         steps = torch.tensor([[start, *labels.shared]]).to(self.device).expand(len(rows), -1)
         if isinstance(self.model, T5ForConditionalGeneration):
             states = encode_t5(self.model.encoder, ids, mask)
@@ -289,20 +288,15 @@ class Seq2Seq(Prompted):
             ).logits
         return log_probabilities(logits, labels)
 
-    def generate(self, rows: Sequence[Row]) -> list[Generated]:
-        """Write replies with beam search (the papers' 5 beams, by default)."""
-        return self.generator(*pad(rows, self._pad, self.device))
-
 
 class Causal(Prompted):
-    """Reads the prompt; scores labels as the next tokens.
+    """Reads the prompt; scores labels as the next tokens."""
 
-    Rows are padded on the left, so that all end at the same position.
-    """
+    left = True
 
     def score(self, rows: Sequence[Row], labels: LabelTokens) -> torch.Tensor:
         """Score labels from the logits at the end of the prompt."""
-        ids, mask = pad([row + labels.shared for row in rows], self._pad, self.device, left=True)
+        ids, mask = self._padded([row + labels.shared for row in rows])
         options = {
             "position_ids": (mask.cumsum(-1) - 1).clamp(min=0),
             "logits_to_keep": labels.longest,
@@ -315,10 +309,6 @@ class Causal(Prompted):
             **{name: value for name, value in options.items() if name in known},
         ).logits
         return log_probabilities(logits[:, -labels.longest :], labels)
-
-    def generate(self, rows: Sequence[Row]) -> list[Generated]:
-        """Write replies, greedily by default."""
-        return self.generator(*pad(rows, self._pad, self.device, left=True))
 
 
 ALIGNED = 8
@@ -424,7 +414,7 @@ STRIDE = 128
 """Token overlap of an extractive model's windows."""
 
 
-class Extractive:
+class Extractive(TorchModel):
     """Answers with a span of the passage, or with an empty reply: unanswerable.
 
     Reads the item as the question and the passage as the context; prompts are ignored. A passage
@@ -435,21 +425,16 @@ class Extractive:
     of the span in the passage and the scores (sums of two logits) of span and null answer.
     """
 
-    limit: int | None = None
-
     def __init__(self, model: Any, texts: PlainTexts, *, window: int) -> None:
+        super().__init__(model, texts, None)
         tokenizer = texts.tokenizer
         if tokenizer.cls_token_id is None:
             raise InputError(
                 "the tokenizer of this model has no [CLS] token for unanswerable questions",
                 hint="Use a model trained on SQuAD 2.0 (BERT, RoBERTa, T5 with <cls>)",
             )
-        self.model = model
-        self.texts = texts
         self.window = window
         self._tokenizer = tokenizer
-        self._tie = tie(model)
-        self._pad = int(tokenizer.pad_token_id or 0)
         self._has_types = "token_type_ids" in tokenizer.model_input_names
 
     def encode(self, requests: Sequence[Request]) -> list[tuple[Window, ...] | str]:
@@ -498,20 +483,15 @@ class Extractive:
 
     def compute(self, rows: Sequence[Window]) -> Sequence[BestSpan]:
         """Return the best answer in each window."""
-        device = self.model.device
-        ids, mask = pad([row.ids for row in rows], self._pad, device)
+        ids, mask = pad([row.ids for row in rows], self._pad, self.device)
         options = {}
         if self._has_types:
-            options["token_type_ids"] = pad([row.types for row in rows], 0, device)[0]
+            options["token_type_ids"] = pad([row.types for row in rows], 0, self.device)[0]
         with torch.inference_mode():
             out = self.model(input_ids=ids, attention_mask=mask, **options)
             logits = torch.stack([out.start_logits, out.end_logits], 1).float().cpu()
         scores = logits.numpy().astype(np.float64)
         return [find_spans(row, *both) for row, both in zip(rows, scores, strict=True)]
-
-    def doubtful(self, result: BestSpan) -> bool:
-        """Return whether rounding may have changed the choice."""
-        return result.margin < self._tie
 
     def reply(self, request: Request, rows: Sequence[Window], results: Sequence[BestSpan]) -> Reply:
         """Return the best span, in the words of the passage."""
@@ -528,7 +508,3 @@ class Extractive:
         usage = Usage(read=sum(len(row.ids) for row in rows))
         text = clean(request.passage)[span.start : span.end] if span else ""
         return Reply(text.strip(), usage=usage, detail=detail)
-
-    def free(self) -> None:
-        """Release cached memory."""
-        free(self.model.device)

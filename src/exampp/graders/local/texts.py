@@ -35,14 +35,13 @@ class PlainTexts:
 
     format = "text"
 
-    def __init__(self, tokenizer: Any, *, strip_end: bool = False) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         if not tokenizer.is_fast:
             raise InputError(
                 f"the tokenizer of this model ({type(tokenizer).__name__}) has no offsets",
                 hint="Use a model with a tokenizer.json",
             )
         self.tokenizer = tokenizer
-        self._strip_end = strip_end
         self._special = _any_of(special_tokens(tokenizer))
         self._null = _null_mark(tokenizer)
 
@@ -83,11 +82,14 @@ class PlainTexts:
         return int(pair) + bool(self._null) + len(self.offsets(question))
 
     def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
-        """Return the tokens of (user, system) prompts, including special tokens."""
+        """Return the tokens of (user, system) prompts, including special tokens; those of a chat up
+        to the start of the assistant's reply.
+        """
         if not prompts:
             return []
         texts = [self._text(self.safe(user), self.safe(system)) for user, system in prompts]
-        encoded = self.tokenizer(texts, verbose=False)
+        # a chat template writes the special tokens itself
+        encoded = self.tokenizer(texts, add_special_tokens=self.format == "text", verbose=False)
         return [tuple(ids) for ids in encoded["input_ids"]]
 
     def reply_tokens(self, label: str) -> Sequence[int]:
@@ -96,20 +98,19 @@ class PlainTexts:
         return ids
 
     def _text(self, user: str, system: str) -> str:
-        text = f"{system}\n{user}" if system else user
-        # " 5" is one token after "Answer:", but not after "Answer: "
-        return text.rstrip() if self._strip_end else text
+        return f"{system}\n{user}" if system else user
 
 
 class ContinuedTexts(PlainTexts):
     """Prompts that a causal model without a chat template continues."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        super().__init__(tokenizer, strip_end=True)
-
     def reply_tokens(self, label: str) -> Sequence[int]:
         """Return the tokens that a label adds to a prompt, after a space."""
         return _added(self.tokenizer, "Answer:", f"Answer: {label}")
+
+    def _text(self, user: str, system: str) -> str:
+        # " 5" is one token after "Answer:", but not after "Answer: "
+        return super()._text(user, system).rstrip()
 
 
 class ChatTexts(PlainTexts):
@@ -127,20 +128,12 @@ class ChatTexts(PlainTexts):
         self._template: str = tokenizer.get_chat_template()
         self._has_system = self._accepts_system()
 
-    def ids(self, prompts: Sequence[tuple[str, str]]) -> list[tuple[int, ...]]:
-        """Return the tokens of (user, system) prompts, up to the start of the assistant's reply."""
-        if not prompts:
-            return []
-        texts = [self._render(self.safe(user), self.safe(system)) for user, system in prompts]
-        encoded = self.tokenizer(texts, add_special_tokens=False, verbose=False)
-        return [tuple(ids) for ids in encoded["input_ids"]]
-
     def reply_tokens(self, label: str) -> Sequence[int]:
         """Return the tokens that a label adds after the generation prompt."""
-        start = self._render("x", "")
+        start = self._text("x", "")
         return _added(self.tokenizer, start, start + label, add_special_tokens=False)
 
-    def _render(self, user: str, system: str) -> str:
+    def _text(self, user: str, system: str) -> str:
         if system and not self._has_system:
             user, system = f"{system}\n{user}", ""
         turns = [{"role": "user", "content": user}]
@@ -160,7 +153,7 @@ class ChatTexts(PlainTexts):
 
         self._has_system = True
         try:
-            return "qv7" in self._render("x", "qv7")
+            return "qv7" in self._text("x", "qv7")
         except TemplateError:
             return False
 

@@ -316,8 +316,11 @@ class OpenAICompatibleGrader(ApproximateTokens):
         if self._declared is not None:
             mode = self._supported(self._declared, cells)
             if mode is None:
-                missing, other = _MISSING[self._declared.decode]
-                raise self._unable(missing, other)
+                what, other = _MISSING[self._declared.decode]
+                hint = (
+                    "Use decode 'text'" if self._properties else f"Use decode {other!r} or 'text'"
+                )
+                raise InputError(f"{self._address.name} {what}", field="decode", hint=hint)
             return mode
         trials: list[Trial] = []
         modes = list(self._possible())
@@ -388,10 +391,6 @@ class OpenAICompatibleGrader(ApproximateTokens):
             field="decode",
             hint=f"Use --decode {'json' if obeys else 'text'}, or reduce --least-mass",
         )
-
-    def _unable(self, what: str, other: str) -> InputError:
-        hint = "Use decode 'text'" if self._properties else f"Use decode {other!r} or 'text'"
-        return InputError(f"{self._address.name} {what}", field="decode", hint=hint)
 
     def _probe(self, check: Callable[[Client], Coroutine[Any, Any, T]]) -> T:
         """Run a check; its requests count as probes."""

@@ -29,7 +29,7 @@ _EDGE: dict[str, Any] = {"stroke": GREY, "strokeWidth": 0.7}
 """The lightest grade is hardly visible on white without it."""
 
 
-def grade_distribution(counts: Mapping[str, Mapping[int, int]], *, name: str = "grades") -> Figure:
+def grade_distribution(counts: Mapping[str, Mapping[int, int]]) -> Figure:
     """Draw how often each rating was given: `counts` is grader -> rating -> cells.
 
     Bars are shares of the grader's cells, so that graders of different coverage compare.
@@ -78,7 +78,7 @@ def grade_distribution(counts: Mapping[str, Mapping[int, int]], *, name: str = "
     )
     spec = {"width": _WIDTH, "height": 240, "data": data, "encoding": encoding, "layer": layers}
     return Figure(
-        name=name,
+        name="grades",
         title="How grades are spread",
         subtitle="Share of all graded cells that got each rating",
         alt=f"Bar chart of the ratings given. {'; '.join(parts)}."

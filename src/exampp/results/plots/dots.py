@@ -403,7 +403,6 @@ def corrected_scores(
     spread: str,
     *,
     draft: bool = False,
-    name: str = "corrected",
 ) -> Figure:
     """Draw scores by grades alone, corrected, and by people alone.
 
@@ -422,7 +421,7 @@ def corrected_scores(
             f"grades alone it stands at {graded[0].value:.3f}."
         )
     return Figure(
-        name=name,
+        name="corrected",
         title=f"{measure} as people's decisions correct it",
         subtitle=spread,
         alt=alt,
@@ -447,8 +446,6 @@ def corrected_scores(
 def ranks(
     spans: Sequence[tuple[str, float, float, float, float, float]],
     over: str,
-    *,
-    name: str = "sensitivity",
 ) -> Figure:
     """Draw the ranks of systems over all ways to make a leaderboard, described by `over`.
 
@@ -465,7 +462,7 @@ def ranks(
             f"{widest[1]:g} to {widest[5]:g}."
         )
     return Figure(
-        name=name,
+        name="sensitivity",
         title="Ranks over all combinations",
         subtitle=f"Line: best to worst rank, bar: the middle half, dot: the median; {over}",
         alt=alt,
@@ -496,8 +493,6 @@ def ranks(
 def attack_lifts(
     lifts: Sequence[tuple[str, float, float | None, float | None, bool]],
     what: str,
-    *,
-    name: str = "attacks",
 ) -> Figure:
     """Draw how much more often attacks are rated high than their controls.
 
@@ -513,7 +508,7 @@ def attack_lifts(
             f"largest change is that of {best[0]}, {signed(best[1], 3)}."
         )
     return Figure(
-        name=name,
+        name="attacks",
         title="Effect of attacks",
         subtitle=f"Cells {what}; bars: 95% interval over queries; diamonds: attacks that succeed",
         alt=alt,

@@ -52,7 +52,6 @@ def heatmap(
     *,
     texts: Mapping[str, str] | None = None,
     shown: Collection[str] | None = None,
-    name: str = "heatmap",
 ) -> Figure:
     """Draw how far systems (rows, best first) are from the mean of queries (easiest first).
 
@@ -102,7 +101,7 @@ def heatmap(
     ]
     means = np.maximum(down[column], 0)
     return Figure(
-        name=name,
+        name="heatmap",
         title=f"{measure} of every system on every query",
         subtitle=(f"{len(names)} of {len(systems)} systems; " if len(names) < len(systems) else "")
         + "Difference to the mean of the query; systems from best to worst; empty: no value",

@@ -53,7 +53,6 @@ def reliability_lines(
     present: int,
     target: float,
     interval: str,
-    name: str = "reliability",
 ) -> Figure:
     """Draw reliability by number of queries: a line per number of items, a panel per study.
 
@@ -123,7 +122,7 @@ def reliability_lines(
         now += [f"{panel}: {min(here):.2f} to {max(here):.2f}"] if here else []
     shown = "Lines: items per query; band" if legend else "Band"
     return Figure(
-        name=name,
+        name="reliability",
         title=f"Reliability of the order of systems by {measure}",
         subtitle=f"{shown}: {interval}; dashed: {target:g}, and the {present} queries of this exam",
         alt=f"Reliability of {measure} over the number of queries. With the {present} queries of "
@@ -148,7 +147,7 @@ def _projected(one: ProjectedReliability) -> str:
 
 
 def calibration_curve(
-    bins: Sequence[CalibrationBin], min_relevant: int, *, subtitle: str = "", name: str = ""
+    bins: Sequence[CalibrationBin], min_relevant: int, *, subtitle: str = ""
 ) -> Figure:
     """Draw bins of held-out passages; correct probabilities lie on the diagonal.
 
@@ -192,7 +191,7 @@ def calibration_curve(
         layer("circle", {**places, "size": size, **DESCRIBED}, data, color=ACCENT, opacity=1),
     ]
     return Figure(
-        name=name or "calibration",
+        name="calibration",
         title=title,
         subtitle=subtitle,
         alt=alt,
@@ -216,7 +215,7 @@ class RankPair(NamedTuple):
 
 
 def item_scatter(
-    points: Sequence[tuple[str, float, float, bool]], *, draft: bool = False, name: str = "items"
+    points: Sequence[tuple[str, float, float, bool]], *, draft: bool = False
 ) -> Figure:
     """Draw the difficulty of items against their correlation with the rest of the exam.
 
@@ -261,7 +260,7 @@ def item_scatter(
             f"the exam; {flagged} should be reviewed."
         )
     return Figure(
-        name=name,
+        name="items",
         title="Items by difficulty and agreement with the rest of the exam",
         subtitle=f"Larger dots: several items; orange: review ({flagged} of {len(points)})",
         alt=alt,
@@ -278,7 +277,6 @@ def rank_scatter(
     official: str = "official",
     subtitle: str = "",
     tau: float | None = None,
-    name: str = "scatter",
 ) -> Figure:
     """Draw ranks in the official leaderboard against ranks by a measure; 1 is at the corner.
 
@@ -332,7 +330,7 @@ def rank_scatter(
             f"{official} rank {far.official:g} and rank {far.ours:g} by {measure}."
         )
     return Figure(
-        name=name,
+        name="scatter",
         title=f"{official[:1].upper()}{official[1:]} rank against rank by {measure}",
         subtitle=subtitle,
         alt=alt,

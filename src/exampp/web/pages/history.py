@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import groupby
-from typing import Annotated, Literal, NamedTuple
+from collections.abc import Sequence
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Form, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.collection import Collection
 from exampp.errors import InputError
+from exampp.items.edits import EditRound, describe_edit, edit_rounds
 from exampp.records.decisions import CellDecision, Decision, replaces
-from exampp.results.result import Table
 from exampp.review.assessor_agreement import (
     EVERYBODY,
     ComparedCell,
     compared_cells,
 )
+from exampp.store.bank import LoggedEdit
 from exampp.web.cells import read_cells
 from exampp.web.page_request import CurrentRequest, PageOfEntries, PageRequest, page_of
 from exampp.web.pages.judge import comparison_of, session_decisions, undo_decision
@@ -27,19 +27,6 @@ PAGE = 100
 """Entries or cells per page."""
 What = Literal["decisions", "edits"]
 _NUMBERS = "^[0-9]{1,18}(,[0-9]{1,18})*$"
-
-
-class Edits(NamedTuple):
-    """Edits of one kind made together by one person, newest first.
-
-    Each edit has its number, query, item and text.
-    """
-
-    at: str
-    author: str
-    operation: str
-    reason: str
-    edits: Sequence[tuple[int, str, str, str]]
 
 
 @router.get("/history")
@@ -55,7 +42,7 @@ def history(
     """List decisions, or the edits of a bank, newest first."""
     query, author, item = query or None, author or None, item or None
     banks: tuple[str, ...] = ()
-    listing: PageOfEntries[CellDecision] | PageOfEntries[Edits]
+    listing: PageOfEntries[CellDecision] | PageOfEntries[EditRound]
     undoable: frozenset[int] = frozenset()
     with request.open() as collection:
         if what == "decisions":
@@ -69,8 +56,12 @@ def history(
             if bank and bank not in banks:
                 raise InputError(f"the collection has no bank {bank!r}", field="bank")
             bank = bank or request.bank
-            log = collection.bank(bank).log(query)
-            listing = page_of(grouped_edits(log, author, item), page, PAGE)
+            log = [
+                one
+                for one in reversed(collection.bank(bank).logged_edits(query))
+                if author in (None, one.edit.author) and item in (None, one.after.item_id)
+            ]
+            listing = page_of(edit_rounds(log, _undone_together), page, PAGE)
     return request.render(
         "history.html",
         what=what,
@@ -81,6 +72,7 @@ def history(
         banks=banks,
         listing=listing,
         undoable=undoable,
+        describe=describe_edit,
     )
 
 
@@ -99,33 +91,10 @@ def _undoable(request: PageRequest, collection: Collection, query: str | None) -
     )
 
 
-def grouped_edits(log: Table, author: str | None = None, item: str | None = None) -> list[Edits]:
-    """Group the edits of a bank, newest first; edits made together form one row."""
-    rows: list[Mapping[str, object]] = [
-        dict(zip(log.headings(), row, strict=True)) for row in reversed(log.rows)
-    ]
-    rows = [row for row in rows if author in (None, row["author"]) and item in (None, row["item"])]
-    return [
-        Edits(
-            str(group[0]["at"]),
-            who,
-            operation,
-            reason,
-            [
-                (int(str(row["edit"])), str(row["query"]), str(row["item"]), str(row["what"]))
-                for row in group
-            ],
-        )
-        for (_, who, operation, reason), group in (
-            (key, list(group)) for key, group in groupby(rows, key=_together)
-        )
-    ]
-
-
-def _together(row: Mapping[str, object]) -> tuple[str, str, str, str]:
+def _undone_together(logged: LoggedEdit) -> tuple[str, ...]:
     # a model adds the items of a run query by query
-    at = "" if row["operation"] == "generate" else str(row["at"])
-    return at, str(row["author"]), str(row["operation"]), str(row["reason"])
+    at = "" if logged.operation == "generate" else logged.edit.at
+    return logged.operation, logged.edit.author, logged.edit.reason, at
 
 
 @router.post("/history/undo")
