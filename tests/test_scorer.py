@@ -182,6 +182,7 @@ def test_cells_without_a_grade_are_counted_and_bound_the_score(tmp_path: Path) -
     assert (one.score, one.low, one.high) == pytest.approx((1 / 3, 1 / 3, 1))
     assert (one.unparsed, one.failed) == (1, 1)
     assert sorted(one.ratings.values(), key=str) == [5, None, None]
+    assert one.expected is None
     assert "2 cells without a grade" in str(scores)
     assert json.loads(scores.to_json())["scores"]["rows"][0]["high"] == 1
 

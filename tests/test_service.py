@@ -25,7 +25,7 @@ from support.sealed_exam import ITEMS, QUERIES, answers, identified, rate, word,
 
 import exampp
 from exampp import service as module
-from exampp.errors import InputError
+from exampp.errors import ExamError, InputError
 from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
 from exampp.items.sealed_use import describe_sealed_use, sealed_use_figure
@@ -356,7 +356,9 @@ def failing(path: Path, fails: Any) -> ExamService:
     return ExamService(path, lambda exam: exam.scorer(rate, name="words", scale=(0, 5)))
 
 
-def test_a_failure_is_no_low_grade_and_reveals_no_address(path: Path) -> None:
+def test_a_failure_is_no_low_grade_and_reveals_no_address(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     opened = failing(path, lambda _: True)
     try:
         bot = identified(opened, sealed_exam.client(path))
@@ -370,6 +372,10 @@ def test_a_failure_is_no_low_grade_and_reveals_no_address(path: Path) -> None:
             with pytest.raises(Unavailable, match="the grader did not answer") as caught:
                 call()
             assert "secret" not in str(caught.value)
+            # the owner reads why
+            assert "to the grader failed, the first: " in caplog.text
+            assert "secret.example.org:1234 refused" in caplog.text
+            caplog.clear()
     finally:
         opened.close()
 
@@ -676,6 +682,14 @@ def test_the_plot_command_needs_a_submission(
     opened.submit(bot, system(words_of(path, "sealed"), 6))
     assert exampp_command("plot", "sealed", path, "-o", picture).code == 0
     assert picture.read_text().splitlines()[1].startswith("1,bot,0.5,12,20")
+
+
+def test_an_exam_that_cannot_be_written_is_not_offered(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("exampp.store.connection.os.access", lambda *_: False)
+    with pytest.raises(ExamError, match="cannot be written"):
+        ExamService(path, sealed_exam.open_scorer)
 
 
 def test_the_collection_stays_sound(path: Path, opened: ExamService, bot: Identified) -> None:

@@ -21,7 +21,7 @@ from exampp.graders.described import with_grader_options
 from exampp.inputs.graded_file import GradedFile
 from exampp.inputs.systems import Systems
 from exampp.records.cascade import UNSURE_WITHIN
-from exampp.records.gradebook import check_decisions
+from exampp.records.gradebook import DecisionChoice, check_decisions
 from exampp.records.graders import (
     GraderIdentity,
     RatingScale,
@@ -45,7 +45,7 @@ from exampp.store.bank import (
 from exampp.store.cells import DEPTH
 from exampp.store.connection import connect, is_collection, refuse_graded_file
 from exampp.store.grades import StoredGrader, graders, graders_with_grades
-from exampp.store.inputs import queries_with_text
+from exampp.store.inputs import counts, queries_with_text
 
 if TYPE_CHECKING:
     from exampp.analysis.banks import BankComparison, MatchedBanks
@@ -65,10 +65,7 @@ if TYPE_CHECKING:
     from exampp.grading.workers import Cluster
     from exampp.inputs.checking import Checked
     from exampp.inputs.importing import ImportReport
-    from exampp.inputs.systems import Systems
     from exampp.measures.names import Measure
-    from exampp.records.gradebook import DecisionChoice
-    from exampp.records.graders import RatingScale
     from exampp.review.record import QueryRecord
     from exampp.scorer import Scorer
     from exampp.store.search import SearchPage
@@ -357,8 +354,6 @@ class Collection:
 
     def contents(self) -> Table:
         """Return the counts of all kinds of records."""
-        from exampp.store.inputs import counts
-
         return Table.of(["thing", "count"], list(counts(self.connection).items()))
 
     def pool(self, depth: int = DEPTH) -> Tables:
@@ -476,8 +471,6 @@ class Collection:
     @property
     def systems(self) -> Systems:
         """Return the systems, to list or remove them."""
-        from exampp.inputs.systems import Systems
-
         return Systems(self.connection)
 
     @with_grader_options()

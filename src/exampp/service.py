@@ -241,7 +241,16 @@ def revoke_client(collection: Collection, name: str) -> None:
 def client_tables(collection: Collection) -> dict[str, Table]:
     """Return what every client used, and what clients learnt of the sealed part."""
     connection = collection.connection
-    names = ["client", "token", "requests", "most", "cells", "most cells", "a minute", "sealed"]
+    names = [
+        "client",
+        "token",
+        "requests",
+        "max requests",
+        "cells",
+        "max cells",
+        "per minute",
+        "submissions",
+    ]
     rows = [
         (
             *(one.name, "valid" if one.active else "revoked"),
@@ -289,12 +298,17 @@ class _Exam:
         )
 
     def score(self, texts: Mapping[str, Sequence[str]], part: str | None) -> Mapping[str, Scores]:
+        # clients must not read what the reasons say of servers, files and prompts
         try:
-            return self.scorer.score_all(texts, part=part)
+            found = self.scorer.score_all(texts, part=part)
         except ExamError as error:
-            # clients must not read what it says of servers, files and prompts
             _LOG.warning("%s", error)
             raise Unavailable(NO_GRADES, 10) from None
+        failed = [one for scores in found.values() for one in scores if one.failed]
+        if failed:
+            cells = counted(sum(one.failed for one in failed), "request")
+            _LOG.warning("%s to the grader failed, the first: %s", cells, failed[0].reason)
+        return found
 
     def rated(self, query_id: str, one: TextScore) -> list[RatedItem]:
         least = self.scorer.min_rating
@@ -358,6 +372,7 @@ class ExamService:
         self._waiting, self._counting = Counter[int](), threading.Lock()
         try:
             self._collection = self._stored(lambda: Collection(path))
+            self._stored(lambda: stored.check_writable(self._collection.connection))
             self._exam = self._stored(self._read)
         except BaseException:
             # an interrupt must end the thread of the store too

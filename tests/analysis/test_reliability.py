@@ -224,8 +224,8 @@ def test_advice_on_small_exams_never_contradicts_itself(shape: tuple[int, int, i
         present = study.erho2.value
         if study.erho2.low is not None and study.erho2.high is not None:
             assert 0 <= study.erho2.low <= present <= study.erho2.high <= 1
-        for gain in study.gains:
-            assert (gain.erho2 or 0.0) >= present - 1e-9
+        for gain in study.gains.values():
+            assert gain >= present - 1e-9
         fewest, most = study.for_order.low, study.for_order.high
         if study.for_order.queries is not None:
             assert (fewest or 0) <= study.for_order.queries <= (most or math.inf)

@@ -299,3 +299,20 @@ def test_a_fault_names_the_topic(tmp_path: Path, content: str, line: int, said: 
     error = fault(queries.read, file(tmp_path, content, "topics"))
     assert error.line == line
     assert said in str(error)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        (
+            "|user|: Hi\n|agent|: Hello\nyou\n|user|: Why?",
+            "user: Hi\nassistant: Hello\nyou\nuser: Why?",
+        ),
+        ("|user|: Why?", "Why?"),
+        ("Why |user|: so?", "Why |user|: so?"),
+    ],
+)
+def test_turns_between_bars_are_a_transcript(tmp_path: Path, written: str, read: str) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text(json.dumps({"_id": "1", "text": written}))
+    assert [one.text for one in queries.read(path)] == [read]

@@ -379,6 +379,7 @@ def test_a_sample_is_read_written_and_read_again(layout: Layout, tmp_path: Path)
                 "judgment-lists": {"queries", "qrels"},
                 "dragun": {"plain-bank"},
                 "mt-bench": {"queries"},
+                "mtrag-questions": {"queries"},
                 "mt-bench-answers": {"responses"},
             }.get(layout.kind, {"queries", "responses"})
             assert holds <= {file.kind for file in report.files}

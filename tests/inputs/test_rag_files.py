@@ -621,6 +621,24 @@ def test_nothing_takes_the_place_of_an_empty_field(
         empty_exam.import_files(tmp_path / "a.jsonl", kind=kind, columns=columns)
 
 
+def test_an_empty_list_of_contexts_without_an_answer_retrieved_nothing(
+    tmp_path: Path, empty_exam: exampp.Collection
+) -> None:
+    rows = [
+        {"task_id": "1", "input": [{"speaker": "user", "text": "Why?"}], "contexts": []},
+        {
+            "task_id": "2",
+            "input": [{"speaker": "user", "text": "How?"}],
+            "contexts": [{"document_id": "d", "text": "So."}],
+        },
+    ]
+    rows[0] |= {"targets": [{"text": "I do not know."}], "answerability": ["UNANSWERABLE"]}
+    (tmp_path / "a.jsonl").write_text(lines(*rows))
+    report = empty_exam.import_files(tmp_path / "a.jsonl")
+    assert empty_exam.query_texts() == {"1": "Why?", "2": "How?"}
+    assert ("all systems", "queries without results", 1, "1") in report.findings.rows
+
+
 def test_columns_name_the_system_of_answers(tmp_path: Path, empty_exam: exampp.Collection) -> None:
     (tmp_path / "a.csv").write_text("question,variant,answer\nWhy?,a,Because.\nWhy?,b,So.\n")
     empty_exam.import_files(tmp_path / "a.csv", kind="answers", columns={"system": "variant"})

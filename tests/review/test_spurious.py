@@ -33,7 +33,7 @@ def entry(
     alone: tuple[int, int],
     discrimination: float | None = None,
 ) -> SpuriousEntry:
-    item = QueryItem("q", "", f"{wrong}{right}{alone}", "", None)
+    item = QueryItem("q", "", f"{wrong}{right}{alone}", "")
     return SpuriousEntry(item, *wrong, *right, *alone, 0, "judgments", (), discrimination)
 
 

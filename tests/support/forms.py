@@ -531,6 +531,22 @@ FORMS: dict[str, Form] = {
         Contents((TRANSCRIPT,), {"log:contexts": (CATS,)}, {"log": (SAID,)}),
         ["conversation_id", "turn"],
     ),
+    "MTRAG, questions": Form(
+        "log.jsonl",
+        lines(
+            {
+                "task_id": "c<::>2",
+                "task_type": "rag",
+                "input": [
+                    {"speaker": "user", "text": "Hi"},
+                    {"speaker": "agent", "text": "Hello"},
+                    {"speaker": "user", "text": ASKED},
+                ],
+            }
+        ),
+        "mtrag-questions",
+        Contents((TRANSCRIPT,)),
+    ),
     "Phoenix, messages of a model": Form(
         "log.jsonl",
         lines(

@@ -19,7 +19,7 @@ from support.live import Client
 from support.waiting import wait_for
 
 from exampp.errors import InputError
-from exampp.web import app, limits
+from exampp.web import bodies, limits
 from exampp.web.bodies import stated_bytes
 from exampp.web.limits import CONNECTIONS, LINES, LineLimit
 
@@ -105,7 +105,7 @@ def test_a_second_request_on_a_connection_is_limited_too(
 
 
 def test_a_body_that_does_not_arrive_ends(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "BODY_SECONDS", 0.3)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.3)
     with live.serving(path) as served:
         client = Client(served).enter()
         cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())

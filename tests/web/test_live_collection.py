@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support import live
@@ -122,7 +123,14 @@ def test_pages_of_a_large_collection_reload_until_it_is_computed(
         assert may_end.wait(60)
         return read()
 
+    served: list[LiveCollection] = []
+
+    def keep(*arguments: Any, **options: Any) -> LiveCollection:
+        served.append(LiveCollection(*arguments, **options))
+        return served[-1]
+
     read_by(monkeypatch, slow)
+    monkeypatch.setattr(live, "LiveCollection", keep)
     with live.visiting(path) as client:
         monkeypatch.setattr("exampp.web.page_request.GLANCE", 0.05)
         monkeypatch.setattr("exampp.web.page_request.PATIENCE", 0.1)
@@ -133,12 +141,13 @@ def test_pages_of_a_large_collection_reload_until_it_is_computed(
                 assert f'content="{delay};url={address}"' in answer.text
                 assert "Computing the results" in answer.text
                 assert 'aria-label="Areas"' in answer.text
-        (cookie,) = (one for one in client.cookies if one.endswith("-waiting"))
-        assert len(client.cookies[cookie].split(".")) == 2
+        assert len(served[0].waiting) == 2
         may_end.set()
         wait_for(lambda: "Leaderboard" in client.get("/?by=1").text)
         # its next view does not wait as a page that reloads itself does
-        assert len(client.cookies[cookie].split(".")) == 1
+        assert [address.partition("/queries")[1] for _, address in served[0].waiting] == [
+            "/queries"
+        ]
 
 
 def test_an_error_in_the_background_leaves_the_pages_up(

@@ -68,6 +68,8 @@ def test_a_session_by_hand(path: Path, opened: ExamService) -> None:
     tools = ask(opened, request("tools/list"))["result"]["tools"]
     assert [one["name"] for one in tools] == list(TOOLS)
     assert tools[1]["inputSchema"]["required"] == ["query_id", "answer"]
+    changing = [one["name"] for one in tools if not one["annotations"]["readOnlyHint"]]
+    assert changing == ["submit"]
     sealed = words_of(path, "sealed")
     graded = call(opened, "grade_answer", query_id="q00", answer=" ".join(sealed["q00"]))
     assert json.loads(graded["content"][0]["text"]) == graded["structuredContent"]

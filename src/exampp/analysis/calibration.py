@@ -430,8 +430,8 @@ class _Trained:
     def _relevant(self) -> Floats:
         return (self.data.labels >= self.min_relevant).astype(np.float64)
 
-    def _probabilities(self) -> list[CalibrationScore]:
-        """Return probabilities. Before: scaled mean rating. Constant: the share in other folds."""
+    def _probabilities(self) -> Iterator[CalibrationScore]:
+        """Yield probabilities. Before: scaled mean rating. Constant: the share in other folds."""
         data, queries = self.data, len(self.data.query_ids)
         others = np.array(
             [self._relevant[self.of_passage != number].mean() for number in self.numbers]
@@ -442,43 +442,38 @@ class _Trained:
             for p in (data.means, self._relevance, constant)
         )
         draws = draw_queries(queries, self.settings.samples, self.settings.seed)
-        found = []
+        ones = np.ones(queries)
         for name, score in SCORES.items():
-            ones = np.ones(queries)
             low, high = _percentiles(np.array([score(calibrated, weights) for weights in draws]))
-            found.append(
-                CalibrationScore(
-                    f"{name}, \u2265{self.min_relevant}",
-                    _number(score(before, ones)),
-                    _number(score(calibrated, ones)),
-                    low,
-                    high,
-                    None if name == "AUC" else _number(score(same, ones)),
-                )
+            yield CalibrationScore(
+                f"{name}, \u2265{self.min_relevant}",
+                _number(score(before, ones)),
+                _number(score(calibrated, ones)),
+                low,
+                high,
+                None if name == "AUC" else _number(score(same, ones)),
             )
-        return found
 
-    def _labels(self, predicted: NDArray[np.intp], frozen: FittedModel) -> list[CalibrationScore]:
-        """Return agreement of labels. Before: the best rating, scaled to the labels."""
+    def _labels(
+        self, predicted: NDArray[np.intp], frozen: FittedModel
+    ) -> Iterator[CalibrationScore]:
+        """Yield agreement of labels. Before: the best rating, scaled to the labels."""
         data = self.data
         top, lowest = data.known[-1], data.known[0]
         stretched = lowest + data.bests * (top - lowest)
         middles = (np.array(data.known[1:]) + np.array(data.known[:-1])) / 2
         before = np.searchsorted(middles, stretched, side="right")
-        found = []
-        for name, statistic in (("kappa", "kappa"), ("kappa, quadratic", "kappa_quadratic")):
-            found.append(self._agreement(name, statistic, before, predicted, len(data.known)))
-        level = self._level + 1
+        yield self._agreement("kappa", "kappa", before, predicted)
+        yield self._agreement("kappa, quadratic", "kappa_quadratic", before, predicted)
         binary = f"kappa, \u2265{self.min_relevant}"
-        found.append(self._agreement(binary, "kappa", before, predicted, 2, level))
+        yield self._agreement(binary, "kappa", before, predicted, self._level + 1)
         same = labels_by(self.expected, np.array(frozen.cut_points))
         optimistic = self._agreement("kappa, cut points of the same labels", "kappa", same, same)
-        found.append(replace(optimistic, before=None))
+        yield replace(optimistic, before=None)
         if self._has_rule:
             ruled = np.select([data.seconds >= 1, data.seconds >= 0.8], [3, 1], 0)
             rule = self._agreement("kappa, rule on the second-best rating", "kappa", ruled, ruled)
-            found.append(replace(rule, calibrated=None, low=None, high=None))
-        return found
+            yield replace(rule, calibrated=None, low=None, high=None)
 
     @property
     def _has_rule(self) -> bool:
@@ -493,16 +488,15 @@ class _Trained:
         statistic: str,
         before: NDArray[np.intp],
         predicted: NDArray[np.intp],
-        size: int | None = None,
         level: int | None = None,
     ) -> CalibrationScore:
-        size = size or len(self.data.known)
+        """Compare labels, or with a `level` whether they reach it."""
+        known = range(len(self.data.known) if level is None else 2)
 
         def estimate(labels: NDArray[np.intp]) -> Estimate:
             people, machine = self.codes, labels
             if level is not None:
                 people, machine = ((one >= level).astype(np.intp) for one in (people, machine))
-            known = list(range(size))
             tables = confusions(
                 self.data.group, len(self.data.query_ids), people, machine, known, known
             )

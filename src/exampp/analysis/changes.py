@@ -44,7 +44,7 @@ from exampp.results.notes import note
 from exampp.results.plots.dots import intervals_figure
 from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column
+from exampp.results.view import Cell, Column, programs_only
 from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, undefined
 from exampp.stats.significance import (
     Pair,
@@ -282,10 +282,7 @@ class Changes(Result):
             Column("difference", interval=True),
             *(Column(one, group="due to", key=f"due_to_{one}") for one in self.causes),
             "change",
-            *(
-                Column(name, readers="programs")
-                for name in ("p", "p_mean", "queries", "measure", "draft")
-            ),
+            *programs_only("p", "p_mean", "queries", "measure", "draft"),
         ]
         rows: list[list[Cell]] = [
             [

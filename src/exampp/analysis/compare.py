@@ -29,10 +29,10 @@ from exampp.prompts.words import best_span
 from exampp.records.decisions import effective_decision
 from exampp.records.gradebook import MISSING, Dossier, Gradebook, check_testable
 from exampp.records.turns import question_of
-from exampp.records.wording import counted, signed, suggest
+from exampp.records.wording import counted, cut_text, signed, suggest
 from exampp.results.notes import note
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column, Readers
+from exampp.results.view import Cell, Column, Readers, programs_only
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.significance import (
@@ -222,9 +222,9 @@ class QueryComparison(Result):
         """Return two rows per item, one per system: its best passage, with the whole quote."""
         columns: list[str | Column] = [
             Column("item", readers="people"),
-            *(Column(name, readers="programs") for name in ("item", "item_id", "covered_by")),
+            *programs_only("item", "item_id", "covered_by"),
             *("system", "rank", "rating", "passage_id", "quote"),
-            Column("quoted", readers="programs"),
+            *programs_only("quoted"),
         ]
         rows: list[list[Cell]] = []
         for item in self.items:
@@ -501,10 +501,7 @@ def _titled(query_id: str, text: str) -> str:
 
 def shorten(text: str, width: int | None) -> str:
     """Return the text in one line, cut to `width` if it is set."""
-    line = " ".join(text.split())
-    if width is None or len(line) <= width:
-        return line
-    return line[: width - 1].rstrip() + "\N{HORIZONTAL ELLIPSIS}"
+    return " ".join(text.split()) if width is None else cut_text(text, width)
 
 
 def _notes(comparison: SystemComparison) -> Iterator[str]:
@@ -597,15 +594,8 @@ def compare_systems(
     paired = exams(_only(gradebook, (first, second)), board.subtopics, avoided=True)
     items = [list(paired_items(exam, threshold, k, parsed)) for exam in paired]
     changed = [change for of_exam in items for change in _changes(of_exam)]
-    # a subtopic is a separate query for ranking measures, but not for Cover
-    unknown = Counter(
-        name
-        for one in chain.from_iterable(items)
-        if one.covered_by == "unknown"
-        for name in {one.query_id, one.exam_id}
-    )
     means = column.values.averages()
-    queries = _queries(column, rows, changed, unknown)
+    queries = _queries(column, rows, chain.from_iterable(items))
     place = {query.query_id: index for index, query in enumerate(queries)}
     return SystemComparison(
         first=first,
@@ -699,15 +689,16 @@ def _only(gradebook: Gradebook, systems: tuple[str, str]) -> Gradebook:
 def _queries(
     column: MeasureColumn,
     rows: Sequence[int],
-    changes: Sequence[PairedItem],
-    unknown: Mapping[str, int],
+    items: Iterable[PairedItem],
 ) -> tuple[QueryDifference, ...]:
     """Return queries by largest difference; those where a system does not count come last."""
-    moves: dict[tuple[str, Move | None], int] = {}
-    for change in changes:
-        # A subtopic is a separate query for ranking measures, but not for Cover.
-        for name in {change.query_id, change.exam_id}:
-            moves[name, change.move] = moves.get((name, change.move), 0) + 1
+    # a subtopic is a separate query for ranking measures, but not for Cover
+    counts = Counter(
+        (name, kind)
+        for item in items
+        for name in {item.query_id, item.exam_id}
+        for kind in (item.move, item.covered_by)
+    )
     differences = []
     for index, query_id in enumerate(column.query_ids):
         first, second = (
@@ -722,9 +713,9 @@ def _queries(
                 difference=None
                 if first is None or second is None
                 else without_rounding(second - first),
-                gained=moves.get((query_id, "gained"), 0),
-                lost=moves.get((query_id, "lost"), 0),
-                unknown=unknown.get(query_id, 0),
+                gained=counts[query_id, "gained"],
+                lost=counts[query_id, "lost"],
+                unknown=counts[query_id, "unknown"],
             )
         )
     return tuple(sorted(differences, key=_size))

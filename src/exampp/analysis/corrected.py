@@ -30,10 +30,10 @@ from exampp.results.result import Result, Table
 from exampp.results.view import Column, Value
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import MOST_DRAWS, Bools, Floats
-from exampp.stats.item_analysis import ranks_of_systems
+from exampp.stats.item_analysis import ranked, ranks_of_systems
 from exampp.stats.means import FEWEST_QUERIES
 from exampp.stats.rank_correlation import kendall
-from exampp.stats.rank_sets import DECIMALS, DRAWS, PairTests, Resampling, pair_tests
+from exampp.stats.rank_sets import DRAWS, PairTests, Resampling, pair_tests
 from exampp.stats.sampling import (
     DrawnUnits,
     Sample,
@@ -343,8 +343,7 @@ class Corrected(Result):
             yield note("one-system")
             return
         yield from self._decided()
-        by_grades, corrected = self.graded.round(DECIMALS), self.shown.scores.round(DECIMALS)
-        tau = kendall(by_grades, corrected).value
+        tau = kendall(ranked(self.graded), ranked(self.shown.scores)).value
         yield note("corrected-orders", tau="undefined" if tau is None else f"{tau:.3f}")
         if not every and self.labels < 0.9 * FEW_LABELS:
             yield note("corrected-few-labels", labels=FEW_LABELS)
@@ -421,9 +420,7 @@ def correct(
     learnt = calibrated_probabilities(population.bins, fold, sample, judged.labels)
     predicted = _per_system(learnt, rows)
     found, alone = scored(predicted), scored(np.zeros_like(graded))
-    order = np.lexsort(
-        ([population.systems[row] for row in rows], -np.round(found.scores, DECIMALS))
-    )
+    order = np.lexsort(([population.systems[row] for row in rows], -ranked(found.scores)))
     rows, at, graded, labels = (
         rows[order],
         at.rows(order),
@@ -576,7 +573,7 @@ def _of_queries(
     without_interval = (
         _without_interval(one, evidence) | (errors <= _EQUAL) | (queries < FEWEST_QUERIES)
     )
-    kinds = np.round(values, DECIMALS)
+    kinds = ranked(values)
     apart = np.array([(kinds != row).sum(axis=1) for row in kinds])
     seen = (evidence.exact | _distinguished(one, evidence)) & (apart >= FEWEST_QUERIES_APART)
     tests = pair_tests(

@@ -35,12 +35,13 @@ from exampp.analysis.phrases import percent, unseen_failures
 from exampp.errors import InputError
 from exampp.formats.leaderboards import QueryScore
 from exampp.measures.board import Leaderboard, describe_source
-from exampp.measures.cover import OVERALL, Missing
+from exampp.measures.cover import Missing
 from exampp.measures.leaderboard import evaluate_gradebook, missing_prerequisite
 from exampp.measures.names import CUTOFF, Measure, as_measures
 from exampp.measures.query_sample import ERROR, estimate_all
 from exampp.measures.requirements import Requirement, parse_requirement
 from exampp.measures.values import MeasureColumn
+from exampp.records import OVERALL
 from exampp.records.gradebook import (
     Gradebook,
     answering,
@@ -53,7 +54,7 @@ from exampp.results.notes import listed, note, with_code, without_code
 from exampp.results.plots.dots import intervals_figure
 from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
-from exampp.results.view import Column, Interval, interval_text, printable
+from exampp.results.view import Column, Interval, interval_text, printable, programs_only
 from exampp.sanitize import or_default
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import Range, mean_test
@@ -237,9 +238,9 @@ class GateResult(Result):
             Column("baseline", readers="all" if compared else "programs"),
             Column("difference", readers="all" if compared else "programs"),
             Column(f"{percent(self.level)} interval", readers="people"),
-            *(Column(name, readers="programs") for name in ("low", "high")),
+            *programs_only("low", "high"),
             "queries",
-            *(Column(name, readers="programs") for name in ("why", "draft", "graded")),
+            *programs_only("why", "draft", "graded"),
         ]
         rows = [
             [

@@ -20,7 +20,7 @@ from exampp.records.gradebook import MISSING, Gradebook
 from exampp.records.wording import signed
 from exampp.results.notes import Note, listed, note
 from exampp.results.result import Result, Table
-from exampp.results.view import Column
+from exampp.results.view import Column, programs_only
 from exampp.stats.system_bias import JudgedPool, SystemBiases, system_biases
 
 DEPTH = 20
@@ -140,22 +140,15 @@ class GraderBias(Result):
 
     def tables(self) -> dict[str, Table]:
         """Return a row per system, the largest bias first."""
-        people = {
+        shown = {
             "label": Column("rating", key="label"),
             **{name: Column(name, 2, "bias", key=name) for name in ("matched", "linked", "high")},
             "low": Column("95% low", 2, "bias", key="low"),
             "detectable": Column("detectable", 2),
+            **{one.name: one for one in programs_only("returned", "matched_low", "matched_high")},
         }
-        programs = ("returned", "matched_low", "matched_high")
-        columns = [
-            *(Column(name, readers="programs") for name in ("grader", "depth")),
-            *(
-                Column(name, readers="programs")
-                if name in programs
-                else people.get(name, Column(name))
-                for name in SystemBias._fields
-            ),
-        ]
+        named = (shown.get(name, Column(name)) for name in SystemBias._fields)
+        columns = [*programs_only("grader", "depth"), *named]
         rows = [(self.grader, self.depth, *one) for one in self.systems]
         caption = f"{QUESTION} {self.grader}, first {self.depth} passages"
         return {"bias": Table.of(columns, rows, caption, self._notes(), verdict=self.headline)}

@@ -42,7 +42,7 @@ from exampp.measures.board import describe_source
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import grade_notes, missing_prerequisite
 from exampp.records.gradebook import Gradebook, QueryGrades, check_testable
-from exampp.records.items import IMPROVES, BankTexts, Item, makers_of
+from exampp.records.items import IMPROVES, BankTexts, makers_of
 from exampp.records.wording import counted, cut_text, signed
 from exampp.results.notes import Note, merge_notes, note, with_code
 from exampp.results.result import Result, Table
@@ -400,7 +400,7 @@ def improve(
 
 def _faults(texts: BankTexts) -> dict[Key, tuple[str, ...]]:
     """Return the faults of items by their texts; those on trial cause none in the others."""
-    items = {(one.query_id, one.item_id): one for e in texts.entries for one in e.items}
+    on_trial = {(one.query_id, one.item_id) for one in texts.items if not one.weight}
     in_force = replace(
         texts,
         entries=tuple(
@@ -409,21 +409,15 @@ def _faults(texts: BankTexts) -> dict[Key, tuple[str, ...]]:
         ),
     )
     found = linted_items(in_force)
-    if not all(one.weight for one in items.values()):
-        every = linted_items(texts)
-        found |= {key: rules for key, rules in every.items() if not _weight(items.get(key))}
+    if on_trial:
+        found |= {key: rules for key, rules in linted_items(texts).items() if key in on_trial}
     faults = {key: tuple(r for r in rules if r in FAULTS) for key, rules in found.items()}
     return {key: rules for key, rules in faults.items() if rules}
 
 
-def _weight(item: Item | None) -> float:
-    return item.weight if item else 1.0
-
-
 def _shown_systems(texts: BankTexts) -> frozenset[str]:
     """Return the systems whose passages the writers of items were shown."""
-    items = (item for entry in texts.entries for item in entry.items)
-    return frozenset(name for item in items for name in item.extra.get(IMPROVES, ()))
+    return frozenset(name for item in texts.items for name in item.extra.get(IMPROVES, ()))
 
 
 def _halves(
@@ -554,7 +548,7 @@ def _proposals(
     """Yield what a selection by all systems changes: the items to retire first, worst first."""
     of = exam.statistics(np.arange(len(exam.scores.systems)))
     selected = exam.select(way, of)
-    words = {(one.query_id, one.item_id): one.text for e in texts.entries for one in e.items}
+    words = texts.item_texts
     keys, mean = exam.keys, of.mean
     changed = np.flatnonzero(selected != exam.in_force)
     for at in changed[np.lexsort((mean[changed], ~exam.in_force[changed]))].tolist():
@@ -598,7 +592,7 @@ def writing_tasks(
         key: "contradicts the others" for key, at in zip(exam.keys, opposed, strict=True) if at
     } | {key: ", ".join(found) for key, found in _faults(texts).items()}
     items: dict[str, list[str]] = {}
-    for one in (item for entry in texts.entries for item in entry.items):
+    for one in texts.items:
         if one.weight > 0 and (one.query_id, one.item_id) not in (texts.sealed or ()):
             fault = faults.get((one.query_id, one.item_id))
             items.setdefault(one.query_id, []).append(one.text + f" [{fault}]" * bool(fault))

@@ -652,7 +652,7 @@ def _items(
     constant = is_constant(scores.credit)
     covered = item_evidence(book, scores, settings.min_relevant)
     linted = linted_items(texts, covered)
-    words = _words(texts)
+    words = texts.item_texts
     swaps = _swaps(scores)
     for at, item_id in enumerate(scores.item_ids):
         key = (scores.queries[scores.query[at]], item_id)
@@ -723,7 +723,7 @@ def first_of_repeated(scores: ItemScores, texts: BankTexts) -> NDArray[np.intp]:
 
     Case, punctuation and whitespace make no difference. Items without a text repeat nothing.
     """
-    words = {key: plain_words(text) for key, text in _words(texts).items()}
+    words = {key: plain_words(text) for key, text in texts.item_texts.items()}
     first: dict[tuple[object, ...], int] = {}
     found = []
     for at, item_id in enumerate(scores.item_ids):
@@ -732,10 +732,6 @@ def first_of_repeated(scores: ItemScores, texts: BankTexts) -> NDArray[np.intp]:
         key = (int(scores.exam[at]), text, credit) if text else (at,)
         found.append(first.setdefault(key, at))
     return np.array(found, np.intp)
-
-
-def _words(texts: BankTexts) -> dict[Key, str]:
-    return {(one.query_id, one.item_id): one.text for of in texts.entries for one in of.items}
 
 
 def plain_words(text: str) -> str:
@@ -803,12 +799,11 @@ def item_list(
         for query in book.queries:
             cells |= _cells(query, analysis.scores.min_rating, analysis.scores.k)
     items, linted = [], linted_items(texts, evidence)
-    of_bank = [one for entry in texts.entries for one in entry.items]
     origins = {
         (one.query_id, one.item_id): (*("to avoid",) * one.is_avoided, *origin_tags(one.extra))
-        for one in of_bank
+        for one in texts.items
     }
-    for key, text in _words(texts).items():
+    for key, text in texts.item_texts.items():
         query_text, rules = texts.queries.get(key[0], ""), linted.get(key, ())
         tags = (*origins.get(key, ()), *("sealed",) * (key in (texts.sealed or ())))
         one = ListedItem(key[0], query_text, key[1], text, lint=rules, state=tags)

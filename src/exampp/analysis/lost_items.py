@@ -16,7 +16,7 @@ from exampp.analysis.items import SEALED
 from exampp.measures.cover import ItemScores
 from exampp.records.items import BankTexts
 from exampp.results.result import Table
-from exampp.results.view import Cell, Column
+from exampp.results.view import Cell, Column, programs_only
 
 OF_QUERY = 3
 """Items of one query that are listed."""
@@ -56,8 +56,7 @@ def find_lost_items(
     losses = np.array([max(0.0, lost.get(one, 0.0)) for one in scores.queries])
     of_query = scores.query
     order = np.lexsort((-shares, cover[of_query], -covered_by, -losses[of_query]))
-    known = {(of.query_id, item.item_id): item.text for of in texts.entries for item in of.items}
-    known |= dict.fromkeys(texts.sealed or (), SEALED)
+    known = texts.item_texts | dict.fromkeys(texts.sealed or (), SEALED)
     found: list[LostItem] = []
     listed = Counter[str]()
     for number in order[(scores.credit[at] == 0)[order] & (shares[order] > 0)].tolist():
@@ -73,9 +72,9 @@ def find_lost_items(
 def lost_items_table(items: Iterable[LostItem]) -> Table:
     """Return a row per item."""
     columns: list[str | Column] = [
-        *("system", "query", Column("item", readers="programs"), Column("item", key="text")),
-        Column("covered by", readers="people"),
-        *(Column(name, readers="programs") for name in ("covered_by", "others")),
+        *("system", "query"),
+        *(*programs_only("item"), Column("item", key="text")),
+        *(Column("covered by", readers="people"), *programs_only("covered_by", "others")),
         Column("share in Cover", key="share"),
     ]
     rows: list[list[Cell]] = [

@@ -23,7 +23,7 @@ from exampp.records.items import BankTexts
 from exampp.records.wording import counted
 from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
-from exampp.results.view import Cell, Column, Interval, programs_only
+from exampp.results.view import Cell, Column, programs_only
 from exampp.stats.estimate import Estimate
 from exampp.stats.means import DIFFERENCE, mean_test
 
@@ -137,17 +137,15 @@ class Omissions(Result):
             *programs_only("difference", "low", "high"),
             *(Column("loses more", key="loses_more"), *programs_only("queries")),
         ]
-        rows: list[list[Cell]] = []
-        for one in self.rows:
-            ends = (one.difference.low, one.difference.high)
-            rows.append(
-                [
-                    *(one.answer, one.both + one.unsaid, one.both + one.unretrieved),
-                    *(one.retrieved, one.both, one.unsaid, one.unretrieved, one.neither),
-                    *(Interval(one.difference.value, *ends), one.difference.value, *ends),
-                    *(one.loses_more, one.queries),
-                ]
-            )
+        rows: list[list[Cell]] = [
+            [
+                *(one.answer, one.both + one.unsaid, one.both + one.unretrieved),
+                *(one.retrieved, one.both, one.unsaid, one.unretrieved, one.neither),
+                *(one.difference, one.difference.value, one.difference.low, one.difference.high),
+                *(one.loses_more, one.queries),
+            ]
+            for one in self.rows
+        ]
         caption = "Shares of the bank: is it retrieval or generation?"
         return Table.of(columns, rows, caption, self.notes, verdict=self.headline)
 
@@ -182,15 +180,13 @@ def find_omissions(
             hint = f"Known: {', '.join(scores.systems)}"
             raise InputError(f"unknown system {name!r}", hint=hint)
     covered = scores.credit > 0
-    item_texts = {
-        (entry.query_id, item.item_id): item.text for entry in texts.entries for item in entry.items
-    }
+    words = texts.item_texts
     rows, items, missed = [], [], []
     for answer, retrieved in pairs.items():
         in_answer, in_retrieved = covered[place[answer]], covered[place[retrieved]]
         rows.append(_shares(scores, answer, retrieved, in_answer, in_retrieved, level))
-        items += list(_left_out(scores, item_texts, answer, in_retrieved & ~in_answer))
-        missed += list(_left_out(scores, item_texts, answer, ~in_retrieved & ~in_answer))
+        items += list(_left_out(scores, words, answer, in_retrieved & ~in_answer))
+        missed += list(_left_out(scores, words, answer, ~in_retrieved & ~in_answer))
     notes = tuple(_notes(scores, level))
     return Omissions(tuple(rows), tuple(items), tuple(missed), level, notes)
 

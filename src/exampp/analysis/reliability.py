@@ -136,13 +136,6 @@ class ExamSize(NamedTuple):
     interval: str = ""
 
 
-class MarginalGain(NamedTuple):
-    """More queries, or more items per query, and the resulting Erho2."""
-
-    more: str
-    erho2: float | None
-
-
 @dataclass(frozen=True, slots=True)
 class ReliabilityEstimate:
     """The reliability among the remaining systems when a share `drop` of the worst is left out.
@@ -162,8 +155,6 @@ class ReliabilityEstimate:
     for_order: theory.Needed = _NONE
     for_level: theory.Needed = _NONE
     sizes: tuple[ExamSize, ...] = ()
-    gains: tuple[MarginalGain, ...] = ()
-    reaches_target: bool = False
 
     @property
     def shown_without(self) -> str:
@@ -176,6 +167,17 @@ class ReliabilityEstimate:
         if self.nested or not self.crossed:
             return self.nested.raw if self.nested else {}
         return {"s": self.crossed.raw_s, "q": self.crossed.raw_q, "sq": self.crossed.ms_e}
+
+    @property
+    def gains(self) -> dict[str, float]:
+        """Erho2 with more queries, and with more items in every query; empty without items."""
+        if self.nested is None:
+            return {}
+        n, m = self.nested.means.queries, self.nested.items
+        return {
+            f"{MORE_QUERIES} more queries": self.nested.relative(n + MORE_QUERIES, m) or 0.0,
+            f"{MORE_ITEMS} more items per query": self.nested.relative(n, m + MORE_ITEMS) or 0.0,
+        }
 
 
 # ---- the result ----------------------------------------------------------------------------------
@@ -330,7 +332,7 @@ class Reliability(Result):
             return
         for reason, where in _by_reason(self.studies, lambda study: study.erho2.reason):
             yield note("reliability-undefined", where=where, reason=reason)
-        yield from _advice(known)
+        yield from _advice(known, self.settings.target)
         for reason, where in _by_reason(known, lambda study: study.erho2.no_interval):
             yield note("reliability-no-interval", where=where, reason=reason)
         below = [
@@ -441,7 +443,7 @@ def _by_reason(
         yield reason, "" if len(of) == len(studies) else f" {' and '.join(map(_among, of))}"
 
 
-def _advice(known: Sequence[ReliabilityEstimate]) -> Iterator[Note]:
+def _advice(known: Sequence[ReliabilityEstimate], target: float) -> Iterator[Note]:
     """Yield one piece of advice, from the study with the lowest coefficient."""
     study = min(known, key=lambda one: one.erho2.value or 0.0)
     if study.crossed is None:
@@ -452,20 +454,21 @@ def _advice(known: Sequence[ReliabilityEstimate]) -> Iterator[Note]:
         more = f"; the target takes at least {fewest:,} queries" if fewest else ""
         queries, variance = counted(found.queries, "query"), f"{found.raw_s:.3g}"
         yield note("no-system-variance", queries=queries, among=among, variance=variance, more=more)
-    elif study.reaches_target:
+    elif (found.relative(found.queries) or 0.0) >= target:
         most = study.for_order.high
         shown = study.limits and most is not None and most <= found.queries
         yield note("target-reached" if shown else "target-estimated", among=among)
     elif study.nested:
         present = study.erho2.value or 0.0
-        best, other = sorted(study.gains, key=lambda one: -(one.erho2 or 0.0))
+        gains = study.gains
+        best, other = sorted(gains, key=lambda more: -gains[more])
         limit = study.nested.relative(found.queries, math.inf)
         shows = limit is not None and limit <= _ALL
         yield note(
             "next-step",
             among=among,
-            best=f"{best.more} ({present:.3f} to {best.erho2:.3f})",
-            other=f"{other.more} give {other.erho2:.3f}",
+            best=f"{best} ({present:.3f} to {gains[best]:.3f})",
+            other=f"{other} give {gains[other]:.3f}",
             most=f"; more items alone give at most {limit:.3f}" if shows else "",
         )
 
@@ -607,8 +610,6 @@ def _study(
         for_order=theory.erho2_queries(found, settings.target, limits),
         for_level=theory.phi_queries(found, settings.target, limits),
         sizes=tuple(_sizes(found, nested, limits, settings)),
-        gains=_gains(nested) if nested else (),
-        reaches_target=(found.relative(n) or 0.0) >= settings.target,
     )
 
 
@@ -648,13 +649,3 @@ def _sizes(
             value, shown = nested.relative(n, m), None if math.isinf(m) else m
             estimate = undefined(theory.ALL_ALIKE) if value is None else Estimate(value)
             yield ExamSize(n, shown, estimate, nested.absolute(n, m), nested.errors(n, m))
-
-
-def _gains(nested: theory.Nested) -> tuple[MarginalGain, ...]:
-    """Return the gains of more queries, and of more items in every query."""
-    n, m = nested.means.queries, nested.items
-    queries, items = f"{MORE_QUERIES} more queries", f"{MORE_ITEMS} more items per query"
-    return (
-        MarginalGain(queries, nested.relative(n + MORE_QUERIES, m)),
-        MarginalGain(items, nested.relative(n, m + MORE_ITEMS)),
-    )

@@ -436,15 +436,17 @@ def _judgments(data: ReportData) -> Section:
     name = "Agreement with human judgments"
     if not data.agreement:
         return Section("judgments", name, ())
-    blocks: list[Block | None] = []
-    passages = data.agreement[0].units
-    title = f"Agreement of labels with judgments on {counted(passages, 'passage')}"
-    blocks.append(agreement.statistics_table(data.agreement, title))
-    for block in data.agreement[: len(LAYOUTS)]:
-        label = label_name(block.at_least)
-        caption = f"{block.layout}: {label} (rows) by judgment (columns)"
-        blocks.append(replace(block.confusion(), caption=caption))
-    return Section.of("judgments", name, blocks)
+    passages = counted(data.agreement[0].units, "passage")
+    title = f"Agreement of labels with judgments on {passages}"
+    confusions = [
+        replace(
+            one.confusion(),
+            caption=f"{one.layout}: {label_name(one.at_least)} (rows) by judgment (columns)",
+        )
+        for one in data.agreement[: len(LAYOUTS)]
+    ]
+    statistics = agreement.statistics_table(data.agreement, title)
+    return Section("judgments", name, (statistics, *confusions))
 
 
 def _grades(data: ReportData) -> Section:
@@ -455,22 +457,17 @@ def _grades(data: ReportData) -> Section:
         describe_audit(book.readings, book.grader),
     )
     readings = " ".join(filter(None, texts))
+    caption = "Cells by the rule of reading that made them"
+    rules = Table.of(COLUMNS, rules_table(book.readings, book.grader), caption)
     return Section.of(
         "grades",
         "Grades",
         [
             figures.grades_figure([book]),
             Text(readings) if readings else None,
-            Folded("Which rules of reading made the grades", _rules_table(book))
-            if book.readings
-            else None,
+            Folded("Which rules of reading made the grades", rules) if book.readings else None,
         ],
     )
-
-
-def _rules_table(book: Gradebook) -> Table:
-    caption = "Cells by the rule of reading that made them"
-    return Table.of(COLUMNS, rules_table(book.readings, book.grader), caption)
 
 
 def _queries(data: ReportData) -> Section:

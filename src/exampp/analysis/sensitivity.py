@@ -35,7 +35,8 @@ from exampp.results.result import Result, Table
 from exampp.results.view import Value
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import Floats
-from exampp.stats.rank_sets import competition_ranks, correlations, round_scores, shares_above
+from exampp.stats.item_analysis import ranked
+from exampp.stats.rank_sets import competition_ranks, correlations, shares_above
 
 MEASURES = ("Cover", "P", "nDCG")
 CUTOFFS = (5, 10, 20)
@@ -390,7 +391,7 @@ def _run(
             continue
         notes |= dict.fromkeys(board.notes if board.columns else ())
         scores = board.scores(_measure(spec), spec.min_rating)
-        rounded = round_scores(np.array(list(scores.values()))).tolist()
+        rounded = ranked(np.array(list(scores.values()))).tolist()
         undefined = "" if scores else "it is undefined for every system"
         yield replace(spec, scores=dict(zip(scores, rounded, strict=True)), impossible=undefined)
 

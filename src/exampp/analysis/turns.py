@@ -110,8 +110,7 @@ class TurnCover(Result):
 
 def cover_by_turn(scores: ItemScores, texts: BankTexts, *, draft: bool = False) -> TurnCover | None:
     """Return Cover of every system on the items of each turn, or None if no item has one."""
-    items = (item for entry in texts.entries for item in entry.items)
-    turn_of = {(one.query_id, one.item_id): one.turn or 0 for one in items}
+    turn_of = {(one.query_id, one.item_id): one.turn or 0 for one in texts.items}
     queries = (scores.queries[at] for at in scores.query.tolist())
     turns = np.array([turn_of.get(key, 0) for key in zip(queries, scores.item_ids, strict=True)])
     if not turns.any() or not scores.systems:

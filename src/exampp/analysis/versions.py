@@ -253,12 +253,9 @@ class VersionPair:
 
     def __init__(self, before: ExamVersion, after: ExamVersion) -> None:
         self.versions = before, after
-        books = before.book, after.book
-        self.systems = tuple(sorted({*books[0].systems} & {*books[1].systems}))
+        self.systems = tuple(sorted({*before.book.systems} & {*after.book.systems}))
         self._items = [_items_by_query(one) for one in self.versions]
-        if self.systems:
-            before_book, after_book = (choose_systems(one, self.systems, ()) for one in books)
-            books = before_book, after_book
+        books = [choose_systems(one.book, self.systems, ()) for one in self.versions]
         queries = [{one.query_id: one for one in book.queries} for book in books]
         self.queries = [
             QueryPair((queries[0][one], queries[1][one]), [of.get(one, {}) for of in self._items])
@@ -364,7 +361,7 @@ def _compared(
 def _items_by_query(version: ExamVersion) -> dict[str, dict[str, Item]]:
     """Return the items of the grader's kind, by query and id."""
     found: dict[str, dict[str, Item]] = {}
-    for item in (item for entry in version.texts.entries for item in entry.items):
+    for item in version.texts.items:
         if item.kind == version.book.grader.kind:
             found.setdefault(item.query_id, {})[item.item_id] = item
     return found

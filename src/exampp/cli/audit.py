@@ -37,10 +37,6 @@ from exampp.records.selection import (
 )
 
 
-def _shows(values: OptionValues) -> bool:
-    return not values["build"]
-
-
 @option_rules(
     OptionRule(
         (
@@ -63,12 +59,12 @@ def _shows(values: OptionValues) -> bool:
             "--digits",
         ),
         "where results are shown, not with --build",
-        _shows,
+        lambda values: not values["build"],
     ),
     OptionRule(
         ("--battery",),
         "where a battery is read or written, not with --dry-run",
-        lambda values: _shows(values) or not values["dry_run"],
+        lambda values: not (values["build"] and values["dry_run"]),
     ),
 )
 @without_options("runs", "systems", "without", "decisions")
@@ -356,8 +352,7 @@ def abstention(
     Example: exampp analyze abstention museum.exam
     """
     with opened_grades(selection) as grades:
-        found = grades.abstention(min_rating=min_rating, k=k, level=level, by=by)
-    show(found.records() if display.for_programs else found, display)
+        show(grades.abstention(min_rating=min_rating, k=k, level=level, by=by), display)
 
 
 def citations(

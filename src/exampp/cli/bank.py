@@ -157,7 +157,7 @@ def generate_bank(
 def make(run: GenerationRun, grace: float) -> list[GenerationOutcome]:
     """Run to the end, unless it is stopped, within `grace` seconds; return all outcomes."""
     outcomes = []
-    with interruptible(run, grace), progress_bar("generating") as update:
+    with interruptible(run.stop, grace), progress_bar("generating") as update:
         for one in run.steps():
             outcomes.append(one)
             update(run.progress)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import exampp
 from exampp.cli import output
 from exampp.cli.backend_options import backend_options
-from exampp.cli.command import OptionRule, OptionValues, former_arguments, option_rules
+from exampp.cli.command import OptionRule, former_arguments, option_rules
 from exampp.cli.options import LIMITS, AnswerMatching, Grace, GraderToRun, UnnumberedText
 from exampp.cli.output import (
     interruptible,
@@ -158,19 +158,11 @@ def vote(
     print_message(f"To evaluate: exampp evaluate {collection} --grader {found.grader.name}")
 
 
-def _sends_requests(given: OptionValues) -> bool:
-    return not given["dry_run"]
-
-
-def _by_batches(given: OptionValues) -> bool:
-    return bool(given["batch"] or given["cancel_batches"])
-
-
 @option_rules(
     OptionRule(
         (*LIMITS, "--max-failures", "--price-cached", "--grace"),
         "where requests are sent, not with --dry-run",
-        _sends_requests,
+        lambda given: not given["dry_run"],
     ),
     OptionRule(
         ("--price-cached",),
@@ -199,7 +191,11 @@ def _by_batches(given: OptionValues) -> bool:
         "beside --after or --may-miss",
         lambda given: (given["after"], given["may_miss"]) != (None, None),
     ),
-    OptionRule(("--poll",), "beside --batch or --cancel-batches", _by_batches),
+    OptionRule(
+        ("--poll",),
+        "beside --batch or --cancel-batches",
+        lambda given: bool(given["batch"] or given["cancel_batches"]),
+    ),
     OptionRule(("--price-hour",), "beside --dry-run", lambda given: bool(given["dry_run"])),
 )
 @backend_options(writes=False)
@@ -474,7 +470,7 @@ def work(run: GradingRun, grace: float = GRACE_SECONDS) -> Progress:
     _print_notes(run)
     progress, printed = None, set[str]()
     try:
-        with interruptible(run, grace), progress_bar("grading") as update:
+        with interruptible(run.stop, grace), progress_bar("grading") as update:
             for progress in run.steps():
                 for line in _describe_waiting(progress):
                     if line not in printed:

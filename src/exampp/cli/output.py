@@ -22,7 +22,7 @@ from dataclasses import replace
 from io import FileIO, TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import click
 
@@ -296,17 +296,9 @@ def printable_text(text: str) -> str:
     return _STEERING.sub("\ufffd", text)
 
 
-class Work(Protocol):
-    """Work that can be stopped: grading or generation."""
-
-    def stop(self, grace: float) -> None:
-        """Start nothing new, and end within so many seconds."""
-        ...
-
-
 @contextmanager
-def interruptible(work: Work, grace: float) -> Iterator[None]:
-    """Stop the work at the first Ctrl-C (or SIGTERM), leave at once at the second."""
+def interruptible(stop: Callable[[float], None], grace: float) -> Iterator[None]:
+    """Call `stop(grace)` at the first Ctrl-C (or SIGTERM), leave at once at the second."""
 
     def say() -> None:
         print_message(
@@ -314,7 +306,7 @@ def interruptible(work: Work, grace: float) -> Iterator[None]:
             "Ctrl-C again leaves at once."
         )
 
-    with stop_on_signal(work.stop, grace, say):
+    with stop_on_signal(stop, grace, say):
         yield
 
 

@@ -28,6 +28,7 @@ from exampp.records.selection import SeveralSelection, SubtopicMode
 if TYPE_CHECKING:
     from exampp.collection import Collection
     from exampp.grades.grades import Grades
+    from exampp.grades.panel import Panel
     from exampp.measures.board import Leaderboard
     from exampp.records.gradebook import Gradebook
     from exampp.results.plots.figure import Figure
@@ -49,19 +50,14 @@ class PlotRequest:
     matcher: str
 
     @cached_property
-    def named(self) -> Mapping[str, Grades]:
-        """Return the selected grades by name."""
-        return dict(chosen_panel(self.opened, self.selection).named())
+    def panel(self) -> Panel:
+        """Return the selected grades."""
+        return chosen_panel(self.opened, self.selection)
 
-    @cached_property
+    @property
     def grades(self) -> Grades:
         """Return the first grader's grades."""
-        return next(iter(self.named.values()))
-
-    @cached_property
-    def books(self) -> Mapping[str, Gradebook]:
-        """Return the gradebooks by name."""
-        return {name: one.gradebook for name, one in self.named.items()}
+        return self.panel.members[0]
 
     @property
     def book(self) -> Gradebook:
@@ -123,11 +119,10 @@ def _grades(of: PlotRequest) -> Figure:
 
 
 def _sensitivity(of: PlotRequest) -> Figure:
-    from exampp.analysis.sensitivity import Declaration, Evaluated, evaluate_specifications
+    from exampp.analysis.sensitivity import Declaration
 
     declaration = Declaration(tuple(of.measures), min_ratings=tuple(of.min_ratings or ()))
-    evaluated = [Evaluated(name, book, of.subtopics) for name, book in of.books.items()]
-    return evaluate_specifications(evaluated, declaration).plot()
+    return of.panel.sensitivity(declaration, subtopics=of.subtopics).plot()
 
 
 def _calibration(of: PlotRequest) -> Figure:
@@ -178,11 +173,12 @@ def _methods(of: PlotRequest) -> Figure:
     from exampp.measures.leaderboard import evaluate_gradebook
     from exampp.results.plots.figure import Spread
 
+    members = of.panel.members
     boards = {
-        name if len(of.books) > 1 else "": evaluate_gradebook(
-            book, of.measures, of.min_ratings, subtopics=of.subtopics
+        name if len(members) > 1 else "": evaluate_gradebook(
+            one.gradebook, of.measures, of.min_ratings, subtopics=of.subtopics
         )
-        for name, book in of.books.items()
+        for name, one in of.panel.named()
     }
     found = figures.series(boards)
     for name, path in leaderboards_by_name(of.scores).items():
@@ -195,7 +191,7 @@ def _methods(of: PlotRequest) -> Figure:
         found,
         list(systems),
         leaderboards.read_scores(of.official) if of.official else None,
-        draft=any(book.grader.is_draft for book in of.books.values()),
+        draft=any(one.grader.is_draft for one in members),
     )
 
 

@@ -9,23 +9,19 @@ from typing import Annotated, Any
 
 import exampp
 from exampp.cli.backend_options import backend_options
-from exampp.cli.command import OptionRule, OptionValues, option_rules
+from exampp.cli.command import OptionRule, option_rules
 from exampp.cli.options import AccessLog, GraderToRun, MinRating
 from exampp.cli.output import print_message, show
-from exampp.records.clients import RATE
+from exampp.records.clients import RATE, Limits
 from exampp.records.options import keyword
 from exampp.records.selection import BankName, CollectionFile, Display
-
-
-def _over_http(given: OptionValues) -> bool:
-    return not given["stdio"]
 
 
 @option_rules(
     OptionRule(
         ("--host", "--port", "--allowed-host", "--prefix", "--proxy", "--access-log"),
         "over HTTP, not with --stdio",
-        _over_http,
+        lambda given: not given["stdio"],
     ),
 )
 @backend_options(writes=False)
@@ -105,11 +101,11 @@ def api(
         )
 
 
-def _for_new(given: OptionValues) -> bool:
-    return given["add"] is not None
-
-
-@option_rules(OptionRule(("--rate", "--requests", "--cells"), "beside --add", _for_new))
+@option_rules(
+    OptionRule(
+        ("--rate", "--requests", "--cells"), "beside --add", lambda given: given["add"] is not None
+    )
+)
 def clients(
     collection: CollectionFile,
     add: Annotated[
@@ -149,7 +145,6 @@ def clients(
     Example: exampp clients my.exam --add nightly-build --requests 1000
     """
     from exampp import service
-    from exampp.records.clients import Limits
 
     with exampp.Collection(collection) as opened:
         if revoke is not None:

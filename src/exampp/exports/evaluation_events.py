@@ -8,7 +8,6 @@ read it. The conventions are in development; names and types are those of their 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -107,16 +106,15 @@ def _explanation(board: Leaderboard, row: QueryRow, query: QueryGrades | None) -
 
 
 def _attributes(values: dict[str, Any]) -> list[dict[str, Any]]:
-    return list(_pairs(values))
+    """Return the known values as attributes in the JSON encoding of OTLP."""
+    known = {key: value for key, value in values.items() if value is not None}
+    return [{"key": key, "value": _typed(value)} for key, value in known.items()]
 
 
-def _pairs(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield attributes in the JSON encoding of OTLP, in which integers are texts."""
-    for key, value in values.items():
-        if value is None:
-            continue
-        kind = next(name for one, name in _KINDS if isinstance(value, one))
-        yield {"key": key, "value": {kind: str(value) if kind == "intValue" else value}}
+def _typed(value: object) -> dict[str, object]:
+    """Return a value by the name of its type; integers are texts."""
+    kind = next(name for one, name in _KINDS if isinstance(value, one))
+    return {kind: str(value) if kind == "intValue" else value}
 
 
 _KINDS: tuple[tuple[type, str], ...] = (

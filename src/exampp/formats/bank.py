@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from exampp.errors import InputError
-from exampp.formats.fields import FirstLines, brief, check_weight, duplicate_error
+from exampp.formats.fields import BANK_KINDS, FirstLines, brief, check_weight, duplicate_error
 from exampp.formats.format import Format, Shape
 from exampp.formats.json_values import (
     JSON_OBJECT,
@@ -38,7 +38,6 @@ from exampp.prompts.answers import key_text, spell_out
 from exampp.records import BankEntry, Item, item_id
 from exampp.records.items import MODEL_KEYS, WORD_WEIGHTS
 
-_KINDS = ("question", "nugget")
 _LISTS = ("items", "questions")
 _KEYS = {"subtopic_id": "facet_id", "subtopic_text": "facet_text"}
 """The Workbench calls subtopics facets."""
@@ -169,7 +168,7 @@ def _item(line: _LineRow, row: _ItemRow, value: Json) -> Item:
 def _kind(row: _ItemRow) -> str:
     kinds = [
         kind
-        for kind in _KINDS
+        for kind in BANK_KINDS
         if getattr(row, f"{kind}_id") is not None or getattr(row, f"{kind}_text") is not None
     ]
     if len(kinds) > 1:
@@ -208,7 +207,7 @@ def _line(entry: BankEntry, test_collection: str, path: str | Path) -> Json:
         is_here = item.query_id == entry.query_id and not (
             item.subtopic_id and entry.subtopic_id and item.subtopic_id != entry.subtopic_id
         )
-        if item.kind not in _KINDS or not is_here:
+        if item.kind not in BANK_KINDS or not is_here:
             raise InputError(
                 f"item {brief(item.item_id)} ({item.kind} of query {brief(item.query_id)}) "
                 f"does not belong to the bank of query {brief(entry.query_id)}",

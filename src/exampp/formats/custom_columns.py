@@ -16,6 +16,7 @@ from exampp.errors import InputError
 from exampp.formats.columns import (
     SYNONYMS,
     Roles,
+    Row,
     identifies_queries,
     roles_of,
     settle,
@@ -27,7 +28,6 @@ from exampp.formats.preset import FIELD_OF_ROLE, Fields, Preset
 from exampp.formats.rag_values import find_value, is_documents
 from exampp.formats.read_warnings import add_warning
 
-Row = Mapping[str, Any]
 ROLES = (*FIELD_OF_ROLE, "system")
 """The roles of columns that a preset reads."""
 _AMBIGUOUS_CONTEXTS = frozenset(

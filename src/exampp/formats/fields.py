@@ -297,7 +297,8 @@ def is_qrels_header(names: Sequence[str]) -> bool:
 # ---- banks of one item a row ---------------------------------------------------------------------
 
 
-ITEM_TEXTS = ("question", "nugget", "text", "item")
+BANK_KINDS = ("question", "nugget")
+ITEM_TEXTS = (*BANK_KINDS, "text", "item")
 BANK_NAMES: Mapping[str, tuple[str, ...]] = {
     "query_id": ("query_id", "qid", "topic_id", "topic", "ticket_id", "ticket"),
     "query_text": ("query_text", "query"),

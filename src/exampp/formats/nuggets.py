@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from exampp.errors import InputError
 from exampp.formats import plain_bank
-from exampp.formats.fields import brief, importance_word, weight_of
+from exampp.formats.fields import BANK_KINDS, brief, importance_word, weight_of
 from exampp.formats.format import FirstRecords, Format, Shape
 from exampp.formats.json_values import (
     JSON_OBJECT,
@@ -52,7 +52,6 @@ from exampp.records.items import WEIGHTS, importance, importance_of
 
 _QUERY_KEYS = ("query", "qid", "nuggets")
 _NUGGET_KEYS = ("text", "item_id", "subtopic_id", "kind", "gold_answers")
-_KINDS = ("nugget", "question")
 
 
 def read_nuggetizer(
@@ -138,7 +137,7 @@ def _nuggetizer_item(query_id: str, nugget: Json, place: str, default_weight: fl
     text = spoken(nugget, "text", place)
     subtopic_id = optional(nugget, "subtopic_id", str, place) or None
     kind = optional(nugget, "kind", str, place) or "nugget"
-    if kind not in _KINDS:
+    if kind not in BANK_KINDS:
         raise InputError(f"unknown kind {brief(kind)}", field=f"{place}.kind")
     answers = optional(nugget, "gold_answers", list, place) or []
     importance = optional(nugget, "importance", str, place)

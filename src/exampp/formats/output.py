@@ -100,11 +100,7 @@ def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
             yield stream
         return
     _spare_collections(place)
-    try:
-        remove_leftovers(place)
-        raw = _unfinished(place)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", file=place) from None
+    raw = _unfinished(place)
     temporary = Path(raw.name)
     try:
         with raw:
@@ -151,11 +147,7 @@ def temporary_file(place: Path) -> Iterator[Path]:
         InputError: The path is not writable.
         StorageFault: The disk rejected the file; nothing is left behind.
     """
-    try:
-        remove_leftovers(place)
-        lock = _unfinished(place)
-    except OSError as error:
-        raise InputError(f"cannot be written ({error.strerror})", file=place) from None
+    lock = _unfinished(place)
     temporary = Path(lock.name)
     with lock:
         try:
@@ -217,10 +209,18 @@ def _name(error: InputError | OSError, temporary: Path, place: Path) -> None:
 
 
 def _unfinished(place: Path) -> BinaryIO:
-    """Return a new, locked temporary file next to the target, with default permissions."""
+    """Return a new, locked temporary file next to the target, with default permissions.
+
+    Raises:
+        InputError: The path is not writable.
+    """
     owner = f"{os.getpid()}@{os.uname().nodename}"
     name = f".{place.name[:_LONGEST]}.{owner}.{os.urandom(4).hex()}.unfinished"
-    stream = place.with_name(name).open("xb")
+    try:
+        remove_leftovers(place)
+        stream = place.with_name(name).open("xb")
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror})", file=place) from None
     with suppress(OSError):
         # some network file systems have no locks; the process id then decides
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -24,6 +24,7 @@ from exampp.errors import InputError
 from exampp.formats.columns import names_of
 from exampp.formats.fields import (
     BANK_COLUMNS,
+    BANK_KINDS,
     BANK_NAMES,
     ITEM_TEXTS,
     OF_SEVERAL_BANKS,
@@ -77,7 +78,6 @@ from exampp.records.items import (
     makers_of,
 )
 
-_KINDS = ("question", "nugget")
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -212,14 +212,14 @@ def _extra(word: str, makers: tuple[str, ...], turn: int | None) -> dict[str, An
 def _kind_and_text(cells: Mapping[str, str]) -> tuple[str, str]:
     kinds = [name for name in ITEM_TEXTS if cells.get(name, "").strip()]
     if not kinds:
-        field = next((name for name in ITEM_TEXTS if name in cells), _KINDS[0])
+        field = next((name for name in ITEM_TEXTS if name in cells), BANK_KINDS[0])
         raise InputError("the item has no text", field=field)
     if len(kinds) > 1:
         article = "an" if kinds[1] == "item" else "a"
         what = f"the item has both a {kinds[0]} and {article} {kinds[1]}"
         raise InputError(what, field=kinds[1])
     kind = cells.get("kind", "").strip().lower() or kinds[0]
-    if kind not in _KINDS or kinds[0] not in (kind, "text", "item"):
+    if kind not in BANK_KINDS or kinds[0] not in (kind, "text", "item"):
         raise InputError(
             f"the kind of a {kinds[0]} cannot be {brief(cells.get('kind', ''))}",
             field="kind",

@@ -46,7 +46,7 @@ from exampp.formats.rag_values import answerability, is_answerability, is_histor
 from exampp.formats.read_warnings import Keys, add_warning
 from exampp.formats.tables import table_rows
 from exampp.records import Query, Subtopic
-from exampp.records.turns import turns_of
+from exampp.records.turns import ASSISTANT, USER, Turn, transcript, turns_of
 from exampp.records.wording import counted
 
 ID_KEYS = ("query_id", "qid", "topic_id", "narrative_id", "request_id", "_id", "id")
@@ -60,6 +60,7 @@ _KNOWN_KEYS = frozenset((*ID_KEYS, *TEXT_KEYS, *REQUEST_KEYS, "subtopics", "meta
 _SUBTOPIC_ID_KEYS = ("subtopic_id", "facet_id", "id")
 _SUBTOPIC_TEXT_KEYS = ("text", "title")
 _START = 4000
+_MARKED = re.compile(r"^\|(user|agent|assistant)\|: ?", re.MULTILINE)
 _SUBTOPICS: msgspec.json.Decoder[list[Fields]] = msgspec.json.Decoder(list[Fields])
 _STARTS_A_QUERY = re.compile(
     rb'\s*\{\s*"(?:%s)"\s*:' % b"|".join(key.encode() for key in ID_KEYS + TEXT_KEYS)
@@ -167,9 +168,19 @@ def _query(fields: Fields) -> Query:
         parts = (optional_text(fields, [key]).strip() for key in REQUEST_KEYS)
         text = "\n\n".join(part for part in parts if part)
     else:
-        text = with_history(_decoded(fields, is_history), required_text(fields, TEXT_KEYS))
+        text = _of_marked_turns(required_text(fields, TEXT_KEYS))
+        text = with_history(_decoded(fields, is_history), text)
     subtopics = _subtopics(fields.get("subtopics"))
     return Query(query_id, text, subtopics, answerability(_decoded(fields, is_answerability)))
+
+
+def _of_marked_turns(text: str) -> str:
+    """Return the transcript of turns that each start with `|user|:` or `|agent|:` (MTRAG)."""
+    start, *parts = _MARKED.split(text)
+    if start or not parts:
+        return text
+    pairs = zip(parts[::2], parts[1::2], strict=True)
+    return transcript(Turn(USER if role == USER else ASSISTANT, one.strip()) for role, one in pairs)
 
 
 def _decoded(fields: Fields, is_wanted: Callable[[str], bool]) -> dict[str, object]:

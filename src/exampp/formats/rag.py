@@ -17,10 +17,7 @@ from typing import Any
 from msgspec.structs import asdict, replace
 
 from exampp.errors import InputError
-from exampp.formats.columns import (
-    role_of,
-    roles_of,
-)
+from exampp.formats.columns import Row, role_of, roles_of
 from exampp.formats.custom_columns import ROLES, refuse_gold, settled_columns, warn_of_answers
 from exampp.formats.fields import brief, normalize_name
 from exampp.formats.lines import OnError
@@ -53,7 +50,6 @@ from exampp.formats.record_rows import Cells
 from exampp.formats.record_systems import SYSTEM, named_by_key, rows_of_columns, rows_of_systems
 from exampp.formats.traces import join_spans, joined_preset
 
-Row = Mapping[str, Any]
 _ID = re.compile(r"[a-zA-Z0-9_][!-~]{0,98}[a-zA-Z0-9_/]|[a-zA-Z0-9]")
 """Words that may be ids of passages: texts in other scripts have no spaces."""
 

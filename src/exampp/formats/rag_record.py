@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from exampp.errors import InputError
-from exampp.formats.columns import names_of
+from exampp.formats.columns import Row, names_of
 from exampp.formats.fields import brief, normalize_name, real, text_digest
 from exampp.formats.literals import literal
 from exampp.formats.preset import OUTER, Paths, Preset
@@ -35,7 +35,6 @@ from exampp.formats.rag_values import (
 from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
 
-Row = Mapping[str, Any]
 _QUESTION_KEYS = (
     *("question", "query", "input", "inputs", "user_input", "user_query", "prompt", "text"),
     *("content", "message", "messages"),
@@ -171,7 +170,7 @@ def read_record(
     items = tuple(_items(row, first("items"), preset, used))
     judgments = tuple(_judgments(row, first("judgments")))
     is_key = bool(references or relevant or items or judgments) or preset.has_questions_alone
-    if not (contexts or response or (is_key and is_bank)):
+    if not (contexts or response or (is_key if is_bank else _has_no_context(row, preset))):
         raise _no_result(row, preset)
     identity = query_id or text_digest(query), query
     answerable = answerability(row)
@@ -241,6 +240,13 @@ def _judgments(row: Row, source: tuple[str, Any]) -> Iterator[tuple[str, int]]:
         if isinstance(label, bool) or not isinstance(label, int | float) or label % 1:
             raise InputError(f"a label must be a whole number, not {brief(label)}", field=place)
         yield id_of(passage, place), int(label)
+
+
+def _has_no_context(row: Row, preset: Preset) -> bool:
+    """Return whether a record has an empty list of contexts, and no field of an answer."""
+    return any(row.get(one) == [] for one in preset.paths("contexts")) and not any(
+        one.partition(".")[0] in row for one in preset.paths("response")
+    )
 
 
 def _no_result(row: Row, preset: Preset) -> InputError:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.columns import role_of
+from exampp.formats.columns import Row, role_of
 from exampp.formats.custom_columns import ROLES
 from exampp.formats.fields import brief, normalize_name
 from exampp.formats.lines import OnError
@@ -26,8 +26,6 @@ from exampp.formats.rag_values import (
 from exampp.formats.read_warnings import is_empty
 from exampp.formats.record_rows import Cells
 from exampp.sanitize import parse_digits
-
-Row = Mapping[str, Any]
 
 
 def opened_rows(

@@ -56,10 +56,12 @@ _HISTORY = frozenset(
 _IMPOSSIBLE = frozenset({"is_impossible", "unanswerable", "is_unanswerable"})
 ANSWERABLE = _IMPOSSIBLE | {"answerable", "is_answerable", "answerability"}
 """Names of fields that state if a question can be answered."""
-_TRUTHS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
-_TRUTHS |= {"1.0": True, "0.0": False}
-_ANSWERS = {**_TRUTHS, "answerable": True, "partial": True, "partially_answerable": True}
-_ANSWERS |= {"conversational": True, "underspecified": True, "unanswerable": False}
+_TRUTHS = {
+    **dict.fromkeys(("true", "yes", "1", "1.0"), True),
+    **dict.fromkeys(("false", "no", "0", "0.0"), False),
+}
+_ANSWERABLE = ("answerable", "partial", "partially_answerable", "conversational", "underspecified")
+_ANSWERS = {**_TRUTHS, **dict.fromkeys(_ANSWERABLE, True), "unanswerable": False}
 _TURNS = frozenset({"turn", "turn_id", "turn_number", "turn_index"})
 _CONVERSATIONS = frozenset({"conversation_id", "conv_id", "dialog_id", "dialogue_id"})
 

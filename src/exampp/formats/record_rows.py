@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.columns import names_of, roles_of
+from exampp.formats.columns import Row, names_of, roles_of
 from exampp.formats.fields import normalize_name
 from exampp.formats.format import built_in_formats
 from exampp.formats.json_values import JSON_OBJECT, OBJECT
@@ -39,7 +39,6 @@ from exampp.formats.ranklib import is_ranklib, judgment_rows
 from exampp.formats.read_warnings import note_place
 from exampp.formats.tables import named_rows
 
-Row = Mapping[str, Any]
 _LONGEST_HEADER = 1 << 14
 _BEFORE = 4
 """Records after the first that are looked at to recognise a file."""

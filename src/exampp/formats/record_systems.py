@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
-from exampp.formats.columns import SYNONYMS, names_of, roles_of
+from exampp.formats.columns import SYNONYMS, Row, names_of, roles_of
 from exampp.formats.fields import normalize_name
 from exampp.formats.preset import OUTER, Preset
 from exampp.formats.rag_values import find_value, holds_text
 from exampp.formats.record_rows import Cells
 
-Row = Mapping[str, Any]
 SYSTEM = "system"
 """The field of a row for the system that a record names otherwise."""
 _KNOWN = frozenset(name for role in SYNONYMS for name in names_of(role))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats import passages, plain_bank
+from exampp.formats import passages
 from exampp.formats.fields import brief
 from exampp.formats.format import Format, Shape
 from exampp.formats.json_values import OBJECT, Fields, identifier, key_of
@@ -27,12 +27,12 @@ from exampp.formats.lines import (
     raise_error,
     read_text,
 )
+from exampp.formats.plain_bank import ANSWER_KEYS, QUERY_KEYS
 from exampp.formats.rag_values import ANSWERABLE
 from exampp.formats.read_warnings import Keys
 from exampp.records import Passage
 from exampp.sanitize import sanitize_name
 
-QUERY_KEYS = ("query_id", "topic_id", "narrative_id", "request_id", "qid")
 SYSTEM_KEYS = (
     "system",
     "run_id",
@@ -293,7 +293,7 @@ _OTHERS = frozenset({"title", "subtopics", "query_text", "items", "questions", "
 _NOT_RESPONSES = (
     _OTHERS
     | (frozenset((*passages.ID_KEYS, *passages.TEXT_KEYS)) - {"_id", "id", "text"})
-    | frozenset(plain_bank.ANSWER_KEYS)
+    | frozenset(ANSWER_KEYS)
 )
 
 FORMAT = Format(

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
+from exampp.formats.columns import Row
 from exampp.formats.literals import nested_names, opened_fields
 from exampp.formats.preset import OUTER, Fields, Paths, Preset, Spans
 from exampp.formats.rag_values import find_value, flat, holds_text
 from exampp.formats.read_warnings import is_empty
 
-Row = Mapping[str, Any]
 _CARRIED = ("query_id", "reference", "relevant", "relevant_ids")
 """Fields of a record that the root of a trace has, or else another of its spans."""
 

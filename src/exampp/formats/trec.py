@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -91,17 +92,6 @@ def columns(line: bytes, names: tuple[str, ...], form: str) -> list[bytes]:
             f"{form} ({' '.join(names)})"
         )
     return words
-
-
-class Words(dict[bytes, str]):
-    """Deduplicated ids: one copy of each id that occurs on many lines."""
-
-    def common(self, data: bytes, field: str) -> str:
-        """Return an id that recurs: a query, a system."""
-        text = self.get(data)
-        if text is None:
-            text = self[data] = word_of(data, field)
-        return text
 
 
 def word_of(data: bytes, field: str) -> str:
@@ -206,7 +196,7 @@ _RUN_KEY = Key(
 
 
 def _from_columns(named: str, is_short: bool) -> Callable[[bytes], RankedPassage]:
-    words = Words()
+    common = cache(word_of)  # one copy of each id that occurs on many lines
 
     def parse(line: bytes) -> RankedPassage:
         if is_short:
@@ -218,9 +208,10 @@ def _from_columns(named: str, is_short: bool) -> Callable[[bytes], RankedPassage
         else:
             query, _, passage, rank, value, tag = columns(line, _RUN_COLUMNS, "a run")
             place, score = parse_integer(rank, "rank"), real(value, "score")
-            system = words.common(tag, "system")
-        name = words.common(query, "query")
-        return RankedPassage(name, word_of(passage, "passage"), place, score, system)
+            system = common(tag, "system")
+        return RankedPassage(
+            common(query, "query"), word_of(passage, "passage"), place, score, system
+        )
 
     return parse
 
@@ -336,7 +327,7 @@ def read_qrels(
         InputError: A line has a wrong number of columns or a relevance that is not an integer
             (negative ones are valid), or a passage is judged twice, even with the same relevance.
     """
-    words = Words()
+    common = cache(word_of)  # one copy of each id that occurs on many lines
     keys = Keys(path, (*QUERY_KEYS, *PASSAGE_KEYS, *RELEVANCE_KEYS))
     names: tuple[str, ...] = _SUBTOPIC_COLUMNS if subtopics else _QRELS_COLUMNS
     start, head = next(read_lines(path))
@@ -357,10 +348,10 @@ def read_qrels(
         else:
             query, *group, passage, value = columns(line, names, "qrels")
             judgment = Judgment(
-                words.common(query, "query"),
+                common(query, "query"),
                 word_of(passage, "passage"),
                 parse_integer(value, "relevance", HIGHEST_RELEVANCE),
-                words.common(group[0], "subtopic") if names is _SUBTOPIC_COLUMNS else None,
+                common(group[0], "subtopic") if names is _SUBTOPIC_COLUMNS else None,
             )
         check(judgment)
         return judgment

@@ -14,7 +14,6 @@ thread, in float32. The threads of the grader process different passages. Releas
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
 import threading
 from collections import deque
@@ -31,6 +30,7 @@ from numpy.typing import NDArray
 
 from exampp.errors import InputError
 from exampp.graders.base import MEASURED, Grader, Reply, Request
+from exampp.records.ids import file_hash
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 REVISION = "1110a243fdf4706b3f48f1d95db1a4f5529b4d41"
@@ -202,7 +202,5 @@ def _check(file: Path, sha256: str) -> None:
     hint = "Reinstall exampp"
     if not file.is_file():
         raise InputError("a file of the draft grader is missing", file=file, hint=hint)
-    with file.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    if digest != sha256:
+    if file_hash(file) != sha256:
         raise InputError("not the file of this release", file=file, hint=hint)

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hint
 
 from exampp.errors import InputError
 from exampp.graders.base import LEAST_MASS
-from exampp.records.graders import MATCHINGS, UNNUMBERED
+from exampp.records.graders import ITEM_KINDS, MATCHINGS, UNNUMBERED
 from exampp.records.wording import suggest
 
-KINDS = ("question", "nugget", "query")
 LIMIT, NEWER_LIMIT = "max_tokens", "max_completion_tokens"
 """The maximum tokens of a reply: the name that most servers know, and OpenAI's newer one."""
 COST = "Cost and stopping"
@@ -70,7 +69,7 @@ class KindOptions:
 
     kind: str | None = option(
         "Grade items of this kind, if the prompt fits several.",
-        choices=KINDS,
+        choices=ITEM_KINDS,
         writes=False,
         panel="Grades",
     )

@@ -217,7 +217,7 @@ class ChosenGrades:
         from exampp.items.duplicates import with_duplicates
 
         texts = self.bank_texts()
-        if not any(item.text for entry in texts.entries for item in entry.items):
+        if not any(item.text for item in texts.items):
             what = "the texts of the items are not known, so no duplicates can be found"
             raise InputError(what, hint="Name a bank file with --bank")
         return with_duplicates(self.gradebook, texts.entries)

@@ -134,18 +134,12 @@ def _of_measure(
         known = listed(list(dict.fromkeys(one.measure for one in scores)))
         raise InputError(f"{name} has no {measure}", hint=f"Choose with -m from: {known}")
     thresholds = {one.min_rating for one in found}
+    known = listed(sorted(one for one in thresholds if one is not None))
+    hint = f"Choose with --min-rating from: {known}"
     if min_rating is not None and not thresholds & {min_rating, None}:
-        known = listed(sorted(one for one in thresholds if one is not None))
-        raise InputError(
-            f"{name} has no {measure} at minimum rating {min_rating}",
-            hint=f"Choose with --min-rating from: {known}",
-        )
+        raise InputError(f"{name} has no {measure} at minimum rating {min_rating}", hint=hint)
     if min_rating is None and len(thresholds) > 1:
-        known = listed(sorted(one for one in thresholds if one is not None))
-        raise InputError(
-            f"{name} has {measure} at several minimum ratings",
-            hint=f"Choose with --min-rating from: {known}",
-        )
+        raise InputError(f"{name} has {measure} at several minimum ratings", hint=hint)
     fitting = [one for one in found if min_rating is None or one.min_rating in (None, min_rating)]
     return fitting, fitting[0].min_rating
 

@@ -87,36 +87,56 @@ class SampleProgress(Result):
         return tuple(one for one in self.units if one.label is None)
 
     def tables(self) -> dict[str, Table]:
-        """Return the table `plan`: design and progress."""
-        return {"plan": plan_table(self)}
+        """Return the table `plan`: design and progress, as rows of name and value."""
+        plan, left = self.plan, self.open
+        rows: list[tuple[str, Value]] = [
+            ("plan", plan.number),
+            ("for", plan.measure),
+            (
+                "units",
+                f"{plan.unit}s, of {plan.pool_size:,} in the first {plan.k} of "
+                f"{len(plan.systems)} systems",
+            ),
+            ("design", f"{plan.design}, seed {plan.seed}"),
+            ("labels expected", f"{plan.expected:,.0f}"),
+            ("drawn", len(plan.drawn)),
+            ("decided", len(plan.drawn) - len(left)),
+            ("open", len(left)),
+            ("passages open", sum(len(one.open) for one in left) if plan.unit == "item" else ""),
+            ("drawn by", plan.author),
+            ("drawn at", plan.at),
+        ]
+        filled = [row for row in rows if row[1] != ""]
+        return {"plan": Table.of(["sample", ""], filled, notes=_notes(self))}
 
     def records(self) -> dict[str, Table]:
-        """Return the records `units`: one row per sampled unit."""
-        return {"units": units_table(self)}
-
-
-def plan_table(progress: SampleProgress) -> Table:
-    """Return the design and the progress as rows of name and value."""
-    plan = progress.plan
-    what = "passages" if plan.unit == "passage" else "items"
-    rows: list[tuple[str, Value]] = [
-        ("plan", plan.number),
-        ("for", plan.measure),
-        (
-            "units",
-            f"{what}, of {plan.pool_size:,} in the first {plan.k} of {len(plan.systems)} systems",
-        ),
-        ("design", f"{plan.design}, seed {plan.seed}"),
-        ("labels expected", f"{plan.expected:,.0f}"),
-        ("drawn", len(plan.drawn)),
-        ("decided", len(plan.drawn) - len(progress.open)),
-        ("open", len(progress.open)),
-    ]
-    if plan.unit == "item":
-        rows.append(("passages open", sum(len(one.open) for one in progress.open)))
-    rows += [("drawn by", plan.author), ("drawn at", plan.at)]
-    filled = [row for row in rows if row[1] != ""]
-    return Table.of(["sample", ""], filled, notes=list(_notes(progress)))
+        """Return `units`: a row per sampled unit, with people, time and design."""
+        plan = self.plan
+        recorded: dict[str, Value] = {
+            "design": plan.design,
+            "seed": plan.seed,
+            "labels_expected": plan.expected,
+            "formula": plan.formula,
+            "fold_seed": plan.fold_seed,
+            "unit_kind": plan.unit,
+            "k": plan.k,
+            "min_rating": plan.min_rating,
+            "min_relevant": plan.min_relevant,
+            "pool_hash": plan.pool_hash,
+            "pool_size": plan.pool_size,
+            "systems": " ".join(plan.systems),
+            "measure": plan.measure,
+            "sample": plan.sample,
+        }
+        rows = [
+            (
+                *(one.unit.query_id, one.unit.unit_id, one.unit.pi, one.label, len(one.open)),
+                *(one.found, " ".join(one.deciders), one.at, *recorded.values()),
+            )
+            for one in self.units
+        ]
+        heads = ["query", plan.unit, Column("pi", 4), "label", "open", "label from", "decided by"]
+        return {"units": Table.of([*heads, "at", *recorded], rows, notes=_notes(self))}
 
 
 def _notes(progress: SampleProgress) -> Iterator[str]:
@@ -139,50 +159,6 @@ def _notes(progress: SampleProgress) -> Iterator[str]:
         )
     else:
         yield f"All units are decided: exampp analyze corrected COLLECTION -m {plan.measure}"
-
-
-_RECORDED = (
-    *("design", "seed", "labels_expected", "formula", "fold_seed", "unit_kind", "k"),
-    *("min_rating", "min_relevant", "pool_hash", "pool_size", "systems", "measure", "sample"),
-)
-
-
-def units_table(progress: SampleProgress) -> Table:
-    """Return one row per sampled unit: probability, label, people, time, and design."""
-    plan = progress.plan
-    recorded: tuple[Value, ...] = (
-        plan.design,
-        plan.seed,
-        plan.expected,
-        plan.formula,
-        plan.fold_seed,
-        plan.unit,
-        plan.k,
-        plan.min_rating,
-        plan.min_relevant,
-        plan.pool_hash,
-        plan.pool_size,
-        " ".join(plan.systems),
-        plan.measure,
-        plan.sample,
-    )
-    rows = [
-        (
-            one.unit.query_id,
-            one.unit.unit_id,
-            one.unit.pi,
-            one.label,
-            len(one.open),
-            one.found,
-            " ".join(one.deciders),
-            one.at,
-            *recorded,
-        )
-        for one in progress.units
-    ]
-    unit = plan.unit
-    heads = ["query", unit, Column("pi", 4), "label", "open", "label from", "decided by", "at"]
-    return Table.of([*heads, *_RECORDED], rows, notes=list(_notes(progress)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ def merge(
     """
     files = _distinct(into, others)
     _refuse_graded_now(connection, into)
-    counts: dict[str, list[int]] = {}
+    added, changed = Counter[str](), Counter[str]()
     conflicts: list[MergeConflict] = []
     with TemporaryDirectory(prefix="exampp-") as folder, ExitStack() as opened:
         battery = about_battery(connection)
@@ -127,11 +127,10 @@ def merge(
             for came, differing in _merge_together(connection, some, at):
                 conflicts += differing
                 for one in came:
-                    known = counts.setdefault(one.things, [0, 0])
-                    known[0] += one.added
-                    known[1] += one.changed
-    counted = (MergeCount(things, *both) for things, both in counts.items())
-    return Merged(tuple(counted), tuple(conflicts), dry_run)
+                    added[one.things] += one.added
+                    changed[one.things] += one.changed
+    counts = tuple(MergeCount(things, added[things], changed[things]) for things in added)
+    return Merged(counts, tuple(conflicts), dry_run)
 
 
 def _merge_together(

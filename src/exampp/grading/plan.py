@@ -16,7 +16,7 @@ from exampp.errors import ExamError, InputError
 from exampp.graders.base import MARKED, FirstCell, Grader, Reply, check_grader
 from exampp.graders.draft import THRESHOLDS
 from exampp.graders.function import FunctionGrader
-from exampp.graders.options import KINDS, CallOptions, NamedOptions, declared_options, read_options
+from exampp.graders.options import CallOptions, NamedOptions, declared_options, read_options
 from exampp.graders.registry import DEFAULT_PROMPT, DEFAULT_PROMPTS, GRADERS, Backend
 from exampp.grading.batches import Batches, BatchGrader
 from exampp.grading.cascade import check_first, identity_of_cascade
@@ -44,6 +44,7 @@ from exampp.prompts.generation import (
 )
 from exampp.records.cascade import AUDITED, UNSURE_WITHIN, CascadeRule, cascade_rule
 from exampp.records.graders import (
+    ITEM_KINDS,
     MATCHINGS,
     UNNUMBERED,
     USUAL_SCALE,
@@ -311,7 +312,7 @@ def make_grading(
     backend = _backend(name)
     values = {option: value for option, value in options.items() if value is not None}
     read_options(backend.options, values, f"the grader {name}", RUN_OPTIONS)
-    usual = values.get("kind") or next(iter(in_bank), KINDS[0])
+    usual = values.get("kind") or next(iter(in_bank), ITEM_KINDS[0])
     prompt = load_grading_prompt(
         values.get("prompt") or default_prompt(None, usual, backend.prompt)
     )
@@ -630,7 +631,7 @@ def _grading_of(
         raise InputError(f"{grader.__name__} is a class", hint="Pass an instance")
     own = check_grader(grader)
     named = read_options(NamedOptions, options, "a grader object", RUN_OPTIONS)
-    usual = named.kind or next(iter(kinds), KINDS[0])
+    usual = named.kind or next(iter(kinds), ITEM_KINDS[0])
     prompt = load_grading_prompt(named.prompt or default_prompt(own, usual))
     kind = prompt_kind(prompt, named.kind, kinds)
     check_answers_of(prompt, answers_of)
@@ -696,7 +697,7 @@ def function_grading(
     if call_options.kind is None and len(kinds) > 1:
         what = f"there are items of kind {' and '.join(kinds)}; which are to be graded?"
         raise InputError(what, hint="Set kind")
-    kind = call_options.kind or (kinds[0] if kinds else KINDS[0])
+    kind = call_options.kind or (kinds[0] if kinds else ITEM_KINDS[0])
     if cluster is not None:
         grader = _on_workers(grader, cluster)
     # a function sees the query, so its ratings depend on the query text, too

@@ -21,6 +21,7 @@ from exampp.formats.lines import (
     as_lines,
     decode_json,
     existing_file,
+    parse_each,
     plain_name,
     read_lines,
 )
@@ -91,7 +92,11 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
         yield from car.paragraphs(path, wanted.__contains__)
         return
     if tables.name_of(path):
-        yield from _in_columns(path, wanted, on_error)
+        rows = as_lines(tables.read_rows(path, passages.ID_KEYS, wanted))
+        found = parse_each(
+            rows, path, on_error, lambda line, number: passages.parse_passage(line, path, number)
+        )
+        yield from (one for one in found if one.text.strip())
         return
     _, head = next(read_lines(path))
     identify = _json_ids(path, head) if head.lstrip().startswith(b"{") else _first_column
@@ -107,17 +112,6 @@ def _in_file(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passag
             continue
         if passage.text.strip():
             del encoded[wanted_id.encode()]
-            yield passage
-
-
-def _in_columns(path: Path, wanted: set[str], on_error: OnError) -> Iterator[Passage]:
-    for number, line in as_lines(tables.read_rows(path, passages.ID_KEYS, wanted)):
-        try:
-            passage = passages.parse_passage(line, path, number)
-        except InputError as error:
-            on_error(error.at(path, number))
-            continue
-        if passage.text.strip():
             yield passage
 
 

@@ -26,7 +26,7 @@ from exampp.formats import (
     responses,
     trec,
 )
-from exampp.formats.columns import SYNONYMS, Roles, role_of, roles_of, value_of
+from exampp.formats.columns import SYNONYMS, Roles, Row, role_of, roles_of, value_of
 from exampp.formats.detect import DetectedKind, detect_kind, of_role
 from exampp.formats.fields import (
     BANK_COLUMNS,
@@ -95,7 +95,6 @@ _OF_RESULTS = frozenset(
     )
 )
 """Columns of tables other than queries and passages."""
-Row = Mapping[str, Any]
 Columns = Mapping[str, str | Sequence[str]]
 """The column of a table by the name that exampp knows."""
 

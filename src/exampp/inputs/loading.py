@@ -43,7 +43,7 @@ from exampp.records import (
 from exampp.records.decisions import CellDecision, ReportDecision
 from exampp.records.graders import RatingScale
 from exampp.records.inputs import PASSAGE_TOKENS
-from exampp.records.wording import counted
+from exampp.records.wording import counted, first_names
 from exampp.results.result import Table
 from exampp.results.view import Value
 from exampp.store.bank import MAIN_BANK, BeforeCommit, Edit, do_nothing, known_queries, put_bank
@@ -212,10 +212,6 @@ def note_bare(path: Path, query_ids: Sequence[str]) -> None:
 # ---- loading -------------------------------------------------------------------------------------
 
 
-SHOWN = 20
-"""Maximum ids in a list of missing ones."""
-
-
 @dataclass(slots=True)
 class RunLog:
     """Records each system's files and repeated lines in one import.
@@ -265,12 +261,6 @@ class RunLog:
         if missing:
             rows.append(("corpus", "passages without a text", len(missing), first_names(missing)))
         return Table.of(["system", "finding", "count", "which"], rows)
-
-
-def first_names(names: list[str]) -> str:
-    """Return the first names, and the number of others."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
 
 
 @dataclass(frozen=True, slots=True)

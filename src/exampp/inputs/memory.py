@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from exampp.errors import InputError
-from exampp.formats.columns import names_of
+from exampp.formats.columns import Row, names_of
 from exampp.formats.fields import PASSAGE, QUERY, brief
 from exampp.formats.json_values import OBJECT
-from exampp.formats.lines import MemoryLines, OnError, as_lines, raise_error
+from exampp.formats.lines import MemoryLines, OnError, as_lines, parse_each, raise_error
 from exampp.formats.trec import SYSTEM_KEYS
 
-Row = Mapping[str, Any]
 _BY_SYSTEM = ("runs", "responses")
 _IDS = (QUERY - {"query"}) | PASSAGE | {*names_of("query_id")}
 _NAMES = {"query_id": {name for name in QUERY if name.endswith("id")}, "passage_id": PASSAGE}
@@ -56,11 +55,8 @@ def plain_rows(
     name: str, role: str, data: object, on_error: OnError = raise_error
 ) -> Iterator[tuple[int, Row]]:
     """Yield the rows of an argument with their numbers from 1; see `data_lines`."""
-    for number, row in enumerate(_rows(role, data), 1):
-        try:
-            yield number, _plain_row(row)
-        except InputError as error:
-            on_error(error.at(name, number))
+    rows = enumerate(_rows(role, data), 1)
+    yield from parse_each(rows, name, on_error, lambda row, number: (number, _plain_row(row)))
 
 
 def check_systems(name: str, lines: MemoryLines) -> None:

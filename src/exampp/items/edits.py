@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, groupby, product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from exampp.errors import EditConflict, InputError
 from exampp.formats.fields import brief, check_weight, real
@@ -311,26 +311,29 @@ def change_item(state: ItemState, operation: str, values: Sequence[str]) -> Item
         count = "nothing" if not values else f"{len(values)} values"
         expected = "one value" if count_of_values else "no value"
         raise InputError(f"{operation} takes {expected}, not {count}")
-    if operation == "key":
-        after = replace(state, answers=tuple(values))
-    elif operation in ("retire", "restore"):
-        after = replace(state, active=operation == "restore")
-    elif operation == "reword":
-        after = replace(state, text=values[0])
-    elif operation == "weight":
-        after = replace(state, weight=_weight(values[0]))
-    elif operation == "dismiss":
+    if operation == "dismiss":
         return ItemChange(operation, state, dismiss_findings(state, values))
-    else:
+    if operation not in _EDITED:
         raise InputError(
             f"unknown operation {brief(operation)}", hint=f"Known: {', '.join(OPERATIONS)}"
         )
+    after = replace(state, **_EDITED[operation](values))
     return _checked(ItemChange(operation, state, after))
 
 
 def _weight(value: str) -> float:
     word = value.strip().lower() if isinstance(value, str) else value
     return WORD_WEIGHTS[word] if word in WORD_WEIGHTS else real(value, "weight")
+
+
+_EDITED: Mapping[str, Callable[[Sequence[str]], dict[str, Any]]] = {
+    "reword": lambda values: {"text": values[0]},
+    "retire": lambda _: {"active": False},
+    "restore": lambda _: {"active": True},
+    "weight": lambda values: {"weight": _weight(values[0])},
+    "key": lambda values: {"answers": tuple(values)},
+}
+"""The fields of an item that an operation sets, from its values."""
 
 
 def dismiss_findings(state: ItemState, rules: Sequence[str]) -> ItemState:

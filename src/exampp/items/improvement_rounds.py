@@ -70,17 +70,20 @@ def parse_basis(reason: str) -> ChoiceBasis | None:
     match = _BASIS.fullmatch(reason.rpartition(_START)[2]) if _START in reason else None
     if match is None:
         return None
-    systems, queries, splits, decided = (
-        int((match[name] or "0").replace(",", ""))
+    counts = {
+        name: int((match[name] or "0").replace(",", ""))
         for name in ("systems", "queries", "splits", "decided")
-    )
+    }
     try:
         names = tuple(map(str, json.loads(f"[{match['leaderboards'] or ''}]")))
     except ValueError:
         return None
-    level, is_weighted = round(float(match["level"]) / 100, 9), bool(match["weighted"])
     return ChoiceBasis(
-        match["grader"], systems, queries, splits, level, decided, is_weighted, names
+        match["grader"],
+        **counts,
+        level=round(float(match["level"]) / 100, 9),
+        is_weighted=bool(match["weighted"]),
+        leaderboards=names,
     )
 
 

@@ -150,11 +150,6 @@ _FLOW = re.compile(
 )
 
 
-def list_mark(text: str) -> str | None:
-    """Find a list number or bullet before the text."""
-    return _words_of(_LIST_MARK.match(text))
-
-
 def cut_question(text: str) -> str | None:
     """Find a question that ends within a phrase, or that is a single word."""
     ending = _OPEN_END.search(text) or ("?" not in text and _CUT_END.search(text))
@@ -172,11 +167,6 @@ def cut_nugget(text: str) -> str | None:
     return "one word" if _LAST_WORD.fullmatch(text.strip()) else None
 
 
-def bare_subject(text: str) -> str | None:
-    """Find a nugget whose subject is a pronoun."""
-    return _words_of(_BARE_SUBJECT.match(text))
-
-
 def unresolved(text: str) -> str | None:
     """Find a question about something that it does not name ("How is this disease treated?")."""
     rest = _LIST_MARK.sub("", text.strip(), 1)
@@ -192,21 +182,6 @@ def unresolved(text: str) -> str | None:
         return None
     named = (word[:4].lower() for word in match.group("one", "two") if word)
     return None if any(word in before for word in named) else match[0]
-
-
-def asks_reader(text: str) -> str | None:
-    """Find a question about the reader."""
-    return _words_of(_TO_READER.match(text))
-
-
-def names_source(text: str) -> str | None:
-    """Find a reference to the passage or document that the item was written from."""
-    return _words_of(_SOURCE.search(text.lower()))
-
-
-def echoes_prompt(text: str) -> str | None:
-    """Find a nugget that repeats the instructions of its prompt."""
-    return _words_of(_PROMPT.search(text.lower()))
 
 
 def _words_of(match: re.Match[str] | None) -> str | None:
@@ -274,23 +249,24 @@ def time_dependent(text: str) -> str | None:
 
 
 TextRule = Callable[[str], str | None]
+_ANY_KIND: Mapping[str, TextRule] = {
+    "list-mark": lambda text: _words_of(_LIST_MARK.match(text)),
+    "source-reference": lambda text: _words_of(_SOURCE.search(text.lower())),
+    "time-dependent": time_dependent,
+}
 QUESTION_RULES: Mapping[str, TextRule] = {
-    "list-mark": list_mark,
+    **_ANY_KIND,
     "fragment": cut_question,
-    "source-reference": names_source,
     "unresolved": unresolved,
-    "reader": asks_reader,
+    "reader": lambda text: _words_of(_TO_READER.match(text)),
     "gives-away": alternatives,
     "double-barrelled": double_barrelled,
-    "time-dependent": time_dependent,
     "yes-no": yes_no,
     "yes-no-fact": yes_no_fact,
 }
 NUGGET_RULES: Mapping[str, TextRule] = {
-    "list-mark": list_mark,
+    **_ANY_KIND,
     "fragment": cut_nugget,
-    "source-reference": names_source,
-    "prompt-echo": echoes_prompt,
-    "unresolved": bare_subject,
-    "time-dependent": time_dependent,
+    "prompt-echo": lambda text: _words_of(_PROMPT.search(text.lower())),
+    "unresolved": lambda text: _words_of(_BARE_SUBJECT.match(text)),
 }

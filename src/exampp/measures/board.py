@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from exampp.errors import InputError
-from exampp.measures.cover import OVERALL
 from exampp.measures.exams import Subtopics
 from exampp.measures.names import Measure, parse_measure
 from exampp.measures.nugget_scores import NUGGET_SCORES, describe_support
 from exampp.measures.values import TIE_DECIMALS, MeasureColumn
+from exampp.records import OVERALL
 from exampp.records.gradebook import NO_OVERSIGHT, Gradebook, Oversight
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
@@ -31,10 +31,10 @@ ONCE = "once"
 
 def describe_oversight(oversight: Oversight) -> str:
     """Return a summary such as "12 cells decided by 3 people, 2 of them disputed"."""
-    cells = f"{oversight.cells:,} {'cell' if oversight.cells == 1 else 'cells'}"
     people = f"{oversight.people:,} {'person' if oversight.people == 1 else 'people'}"
     some = "" if oversight.cells == 1 else f"{oversight.disputed:,} of them "
-    return f"{cells} decided by {people}" + (f", {some}disputed" if oversight.disputed else "")
+    disputed = f", {some}disputed" if oversight.disputed else ""
+    return f"{counted(oversight.cells, 'cell')} decided by {people}{disputed}"
 
 
 def duplicate_notes(book: Gradebook, board: Leaderboard) -> Iterator[Note]:

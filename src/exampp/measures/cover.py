@@ -63,8 +63,7 @@ from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_n
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
 from exampp.records.items import ItemEvidence
 from exampp.sanitize import check_integer
-
-Floats = NDArray[np.float64]
+from exampp.stats.estimate import Bools, Floats
 
 
 def missing_share(book: Gradebook) -> float:
@@ -125,13 +124,10 @@ counts as not supported, so other `missing` policies do not apply.
 POLICIES = {policy.name: policy for policy in (EXAM, RUBRIC, NUGGETIZER)}
 
 Missing = Literal["zero", "skip", "bounds"]
-Bools = NDArray[np.bool_]
 Part = tuple[Floats, Bools]
 
 FEW_MISSING = 0.01
 """Share of missing cells above which a score gets bounds."""
-OVERALL = "_overall_"
-"""Pseudo-system that returns the whole pool."""
 
 
 def cover(

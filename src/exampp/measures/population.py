@@ -29,9 +29,7 @@ from exampp.measures.needs import check_needed_cells
 from exampp.records.decisions import UnitKind
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, judged_without_grade
 from exampp.stats.estimate import Floats
-from exampp.stats.sampling import Coefficients
-
-Ints = NDArray[np.int64]
+from exampp.stats.sampling import Coefficients, Ints
 
 MOST_BINS = 10
 """Larger counts are merged when grades are calibrated."""
@@ -329,23 +327,19 @@ def item_verdicts(
         for ranking in query.rankings:
             if not ranking.subtopic:
                 returned[number[ranking.system], ranking.passages[:k]] = True
-        # sorted ids make the order independent of the file
-        order = sorted(range(len(query.passage_ids)), key=lambda p: query.passage_ids[p])
+        ids = query.passage_ids
+        has_text = np.arange(len(ids)) < query.pool_size
         for item_id in items_of_query[query.query_id]:
-            ratings = rated.get((query.query_id, item_id), {})
-            known = np.arange(len(query.passage_ids)) >= query.pool_size
-            covers = np.zeros(len(known), np.bool_)
-            for place, passage_id in enumerate(query.passage_ids):
-                if passage_id in ratings and place < query.pool_size:
-                    known[place] = True
-                    covers[place] = ratings[passage_id] >= min_rating
-            covered = (returned & covers).any(axis=1)
+            of_item = rated.get((query.query_id, item_id), {})
+            ratings = np.array([of_item.get(one, MISSING) for one in ids], np.int64)
+            known = ~has_text | (ratings != MISSING)
+            covered = (returned & has_text & (ratings >= min_rating)).any(axis=1)
             is_final = covered | ~(returned & ~known).any(axis=1)
             undecided = (returned[~is_final] & ~known).sum(axis=0)
-            left = [place for place in order if undecided[place]]
-            left.sort(key=lambda place: -int(undecided[place]))
+            # the ids make the order independent of the file
+            left = sorted(np.flatnonzero(undecided), key=lambda at: (-undecided[at], ids[at]))
             verdicts[query.query_id, item_id] = ItemVerdict(
                 np.where(is_final, covered.astype(np.float64), np.nan),
-                tuple(query.passage_ids[place] for place in left),
+                tuple(ids[at] for at in left),
             )
     return verdicts

@@ -54,7 +54,6 @@ def query_sample(book: Gradebook) -> Gradebook:
     subtopics = resolve_subtopics(book, "auto")
     measures = [parse_measure(one) for one in book.target.measures]
     threshold = book.highest_threshold
-    size = len(book.queries)
     order = random_order([query.query_id for query in book.queries])
     for number, at in enumerate(order.tolist()):
         alone = replace(book, queries=(book.queries[at],))
@@ -62,11 +61,8 @@ def query_sample(book: Gradebook) -> Gradebook:
             count_missing_needed(alone, one, threshold, subtopics, one.cutoff or 1)
             for one in measures
         ):
-            size = number
-            break
-    if size == len(book.queries):
-        return book
-    return _of_queries(book, order[:size])
+            return _of_queries(book, order[:number])
+    return book
 
 
 def described_sample(book: Gradebook) -> Gradebook:

@@ -60,12 +60,12 @@ class TextScore:
         low: The lowest score that cells without a grade allow.
         high: The highest one.
         ratings: The best rating of each item, None without any grade.
-        expected: Expected score by the probabilities of the ratings, if the grader has them.
+        expected: Expected score by the probabilities of the ratings, if every cell has them.
         deviation: Its standard deviation.
         unparsed: Cells with a reply that has no rating.
         failed: Cells without a reply.
         passages: Passages of the text that were graded; 0 for a text without words.
-        reason: Why the first cell without a grade has none.
+        reason: Why a cell has no grade: the first one without a reply, or else the first one.
     """
 
     score: float
@@ -187,14 +187,15 @@ def score_texts(
     ratings = np.full((len(passages) + 1 + items, items), MISSING, np.int16)
     ratings[len(passages) :] = grader.lowest
     ratings[np.arange(-items, 0), np.arange(items)] = grader.highest
-    chances = np.where(ratings == MISSING, 0.0, np.nan)
+    chances = np.full(ratings.shape, np.nan)
     for text in texts:
         for passage, cells in text.items():
             for item_id, cell in cells.items():
                 if cell.rating is not None:
                     place = row[passage], column[item_id]
                     ratings[place] = cell.rating
-                    chances[place] = np.nan if cell.chance is None else cell.chance
+                    if cell.chance is not None:
+                        chances[place] = cell.chance
     rankings = [[row[passage] for passage in text] for text in texts]
     references = [[at] for at in range(len(passages), len(ratings))]
     sides = _values(
@@ -223,7 +224,7 @@ def _text_score(
     best = ratings.max(axis=0, initial=MISSING).tolist()
     cells = [cell for of_passage in text.values() for cell in of_passage.values()]
     missing = [cell for cell in cells if cell.rating is None]
-    failed = sum(cell.state is State.FAILED for cell in missing)
+    failed = len(missing) - sum(map(_is_answered, missing))
     score, low, high = sides
     return TextScore(
         score,
@@ -236,8 +237,12 @@ def _text_score(
         unparsed=len(missing) - failed,
         failed=failed,
         passages=len(text),
-        reason=missing[0].reason if missing else "",
+        reason=min(missing, key=_is_answered).reason if missing else "",
     )
+
+
+def _is_answered(cell: CellGrade) -> bool:
+    return cell.state is not State.FAILED
 
 
 def _values(

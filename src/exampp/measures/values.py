@@ -84,8 +84,6 @@ class Values:
 
     def averages(self) -> tuple[Mean, ...]:
         """Return one mean per system; the standard error is the sample's (n - 1) over sqrt(n)."""
-        if not self.clipped:
-            return self._averages()
         return tuple(one._replace(mean=self.clip(one.mean)) for one in self._averages())
 
     def _averages(self) -> tuple[Mean, ...]:

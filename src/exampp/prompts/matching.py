@@ -24,6 +24,7 @@ from exampp.prompts.quantities import (
     word_pairs,
     word_table,
 )
+from exampp.prompts.words import is_one_edit
 
 LONGEST_ANSWER = 100
 """Words and marks at the start of an answer in which a known answer is looked for."""
@@ -741,18 +742,4 @@ def _is_misspelt(form: str, other: str) -> bool:
         return False
     if not (form.isalpha() and other.isalpha()) or form[-_SAME_END:] != other[-_SAME_END:]:
         return False
-    return word_pairs("different").get(form) != other and _one_edit(form, other)
-
-
-def _one_edit(form: str, other: str) -> bool:
-    """Return whether one insertion, deletion, substitution or swap makes the words equal."""
-    place = next((n for n, (a, b) in enumerate(zip(form, other, strict=False)) if a != b), None)
-    if place is None:
-        return True
-    one, two = form[place:], other[place:]
-    return (
-        one[1:] == two[1:]
-        or one[1:] == two
-        or one == two[1:]
-        or (one[:2] == two[1::-1] and one[2:] == two[2:])
-    )
+    return word_pairs("different").get(form) != other and is_one_edit(form, other)

@@ -123,6 +123,13 @@ def edit_distance(one: str, other: str) -> int:
     return int(Levenshtein.distance(one, other))
 
 
+def is_one_edit(one: str, other: str) -> bool:
+    """Return whether at most one insertion, deletion, substitution or swap separates two words."""
+    from rapidfuzz.distance import OSA
+
+    return int(OSA.distance(one, other, score_cutoff=1)) <= 1
+
+
 def fuzz_ratio(text: str, others: Iterable[str]) -> int:
     """Return the highest similarity, 0 to 100: twice the matching characters over all, rounded.
 
@@ -238,14 +245,12 @@ def content_stems(text: str) -> frozenset[str]:
     return _kept_stems(text) if len(text) <= _SENTENCE else _stems(text)
 
 
-@lru_cache(maxsize=8192)
-def _kept_stems(text: str) -> frozenset[str]:
-    return _stems(text)
-
-
 def _stems(text: str) -> frozenset[str]:
     words = (drop_punctuation(word) for word in _WORD_WITH_APOSTROPHE.findall(text.lower()))
     return frozenset(stem(word) for word in words if word and word not in stopwords())
+
+
+_kept_stems = lru_cache(maxsize=8192)(_stems)
 
 
 def find_words(wanted: str, text: str) -> tuple[int, int] | None:

@@ -164,6 +164,16 @@ class BankTexts:
     queries: Mapping[str, str] = field(default_factory=dict)
     sealed: frozenset[tuple[str, str]] | None = None
 
+    @property
+    def items(self) -> tuple[Item, ...]:
+        """The items of all queries."""
+        return tuple(item for entry in self.entries for item in entry.items)
+
+    @property
+    def item_texts(self) -> dict[tuple[str, str], str]:
+        """The texts of the items, by query id and item id."""
+        return {(one.query_id, one.item_id): one.text for one in self.items}
+
 
 def origin_tags(extra: Mapping[str, Any]) -> tuple[str, ...]:
     """Return "generated" for an item that a model wrote, and "paraphrase" if it was marked so."""

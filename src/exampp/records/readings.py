@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from exampp.records.cascade import CASCADE_RULES
 from exampp.records.graders import CONTENT_SETTING, GraderIdentity, State
-from exampp.records.wording import counted, excerpt, quoted
+from exampp.records.wording import counted, excerpt, first_names, quoted
 
 PLAIN = frozenset({"rated", "json"})
 """Rules that take the rating from the reply."""
@@ -231,15 +231,12 @@ def _verifier(grader: GraderIdentity) -> str:
 
 def describe_items_without_key(item_ids: Sequence[str]) -> str:
     """Describe items without an answer key and the effect on verification."""
-    listed = ", ".join(item_ids[:_LISTED])
-    more = f" and {len(item_ids) - _LISTED} more" if len(item_ids) > _LISTED else ""
     one = len(item_ids) == 1
     have, them, their = ("item has", "it", "its") if one else ("items have", "them", "their")
     return (
         f"{len(item_ids)} {have} no answer key, so answers to {them} cannot be verified and "
-        f"{their} "
-        f"cells have no grade: {listed}{more}. Add a key (exampp bank edit COLLECTION key ITEM "
-        f"ANSWER) or retire {them}"
+        f"{their} cells have no grade: {first_names(item_ids, _LISTED)}. Add a key (exampp bank "
+        f"edit COLLECTION key ITEM ANSWER) or retire {them}"
     )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.records.decisions import CellDecision, Decision, Dispute, standing_decisions
+from exampp.records.decisions import CellDecision, Dispute, standing_decisions
 from exampp.records.gradebook import MISSING
 from exampp.records.graders import GraderIdentity
 from exampp.records.wording import counted
@@ -115,7 +115,7 @@ def compared_cells(
     """
     compared = []
     for cell in cells:
-        ratings = _counted_ratings(cell, _is_blind if blind else _any)
+        ratings = _counted_ratings(cell, blind=blind)
         beside = cell.automatic if other is None else ratings.get(other)
         if beside is not None:
             place = cell.query_id, cell.item_id, cell.passage_id
@@ -149,8 +149,8 @@ def judging(
     """
     scale = tuple(range(grader.lowest, grader.highest + 1))
     compare = _comparer(scale, min_rating, intervals)
-    rated = _rated(cells, _any)
-    blind = _rated(cells, _is_blind)
+    rated = _rated(cells, blind=False)
+    blind = _rated(cells, blind=True)
     assessors = sorted({author for one in rated for author in one.ratings})
     together = np.array(
         [[one.ratings.get(author, MISSING) for one in rated] for author in assessors], np.int64
@@ -204,36 +204,27 @@ def _comparer(scale: tuple[int, ...], min_rating: int, intervals: bool) -> Compa
     return compare
 
 
-def _any(_decision: Decision) -> bool:
-    return True
-
-
-def _is_blind(decision: Decision) -> bool:
-    return decision.blind or decision.rating is None
-
-
-def _counted_ratings(cell: JudgedCell, counts: Callable[[Decision], bool]) -> AssessorRatings:
-    stand = standing_decisions([one for one in cell.decisions if counts(one)])
+def _counted_ratings(cell: JudgedCell, *, blind: bool) -> AssessorRatings:
+    """Return the ratings of a cell by assessor, from blind decisions alone or from all."""
+    counting = [one for one in cell.decisions if not blind or one.blind or one.rating is None]
+    stand = standing_decisions(counting)
     return {author: one.rating for author, one in stand.items() if one.rating is not None}
 
 
-def _rated(cells: Iterable[JudgedCell], counts: Callable[[Decision], bool]) -> list[_Rated]:
-    """Return the ratings of each cell by assessor, from the decisions that count."""
-    rated = ((cell, _counted_ratings(cell, counts)) for cell in cells)
+def _rated(cells: Iterable[JudgedCell], *, blind: bool) -> list[_Rated]:
+    rated = ((cell, _counted_ratings(cell, blind=blind)) for cell in cells)
     return [_Rated(cell.query_id, cell.automatic, ratings) for cell, ratings in rated if ratings]
 
 
 def _with_grader(
     rated: Sequence[_Rated], grader: GraderIdentity, compare: Compare
 ) -> Iterable[PersonComparison]:
-    graded = [
-        (one.query_id, one.automatic, one.ratings) for one in rated if one.automatic is not None
-    ]
     pairs: dict[str, list[tuple[str, int, int]]] = {EVERYBODY: []}
-    for query_id, automatic, ratings in graded:
+    for query_id, automatic, ratings in rated:
         for author, rating in ratings.items():
-            pairs.setdefault(author, []).append((query_id, rating, automatic))
-            pairs[EVERYBODY].append((query_id, rating, automatic))
+            if automatic is not None:
+                pairs.setdefault(author, []).append((query_id, rating, automatic))
+                pairs[EVERYBODY].append((query_id, rating, automatic))
     for author in sorted(pairs, key=lambda name: (name == EVERYBODY, name)):
         queries = np.array([query_id for query_id, _, _ in pairs[author]], np.str_)
         a, b = np.array([pair for _, *pair in pairs[author]], np.int64).reshape(-1, 2).T

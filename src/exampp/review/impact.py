@@ -14,7 +14,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -136,19 +136,14 @@ class Impact:
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """The current leaderboard, for comparison with edits; see `Baseline.of`.
-
-    `means` are those of the `columns`, per system of the gradebook.
-    """
+    """The current leaderboard, for comparison with edits; see `Baseline.of`."""
 
     gradebook: Gradebook
     measures: tuple[Measure, ...]
     min_rating: int
     labelling: Labelling
     subtopics: SubtopicChoice
-    mode: Subtopics
     columns: tuple[MeasureColumn, ...]
-    means: tuple[_Means, ...]
 
     @classmethod
     def of(
@@ -174,8 +169,17 @@ class Baseline:
         mode = resolve_subtopics(gradebook, subtopics)
         check_needed_cells(gradebook, parsed, [min_rating], mode)
         columns = _columns(gradebook, parsed, min_rating, labelling, mode)
-        means = tuple(_means(column.values) for column in columns)
-        return cls(gradebook, parsed, min_rating, labelling, subtopics, mode, columns, means)
+        return cls(gradebook, parsed, min_rating, labelling, subtopics, columns)
+
+    @cached_property
+    def mode(self) -> Subtopics:
+        """The reading of subtopics."""
+        return resolve_subtopics(self.gradebook, self.subtopics)
+
+    @cached_property
+    def means(self) -> tuple[_Means, ...]:
+        """The means of the columns, per system of the gradebook."""
+        return tuple(_means(column.values) for column in self.columns)
 
     def query(self, query_id: str) -> QueryGrades:
         """Return an unchanged query. InputError for an unknown id."""
@@ -195,9 +199,7 @@ class Baseline:
         queries = tuple(after.get(one.query_id, one) for one in self.gradebook.queries)
         book = replace(self.gradebook, queries=queries)
         mode = resolve_subtopics(book, self.subtopics)
-        columns = self._columns_with(book, mode, after)
-        means = tuple(_means(column.values) for column in columns)
-        return replace(self, gradebook=book, mode=mode, columns=columns, means=means)
+        return replace(self, gradebook=book, columns=self._columns_with(book, mode, after))
 
     def _columns_with(
         self, book: Gradebook, mode: Subtopics, after: Mapping[str, QueryGrades]

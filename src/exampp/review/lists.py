@@ -20,7 +20,7 @@ from exampp.records.graders import GraderIdentity, State
 from exampp.records.wording import counted, cut_text
 from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Table
-from exampp.results.view import Column, Value
+from exampp.results.view import Column, Value, programs_only
 from exampp.review.evidence import FEW, LEAST_SYSTEMS, Criteria
 from exampp.review.missing import (
     DOUBTFUL,
@@ -179,48 +179,44 @@ ANSWER_WIDTH = 24
 """Characters of a reply or an extracted answer in a narrow column."""
 
 
-def _programs(*names: str) -> list[Column]:
-    return [Column(name, readers="programs") for name in names]
-
-
 def _people(*names: str) -> list[Column]:
     return [Column(name, 2, readers="people") for name in names]
 
 
-_GRADER = _programs("grader", "grader key")
+_GRADER = programs_only("grader", "grader key")
 _CELL = (
-    *_programs("query", "item", "item text"),
+    *programs_only("query", "item", "item text"),
     *_people("rating", "reply", "answer"),
     Column("passage"),
-    *_programs("rating", "automatic", "state", "reply", "answer", "confidence"),
+    *programs_only("rating", "automatic", "state", "reply", "answer", "confidence"),
     Column("relevance"),
-    *_programs("judgment"),
+    *programs_only("judgment"),
     Column("systems"),
-    *_programs("rank", "decided by", "reason"),
+    *programs_only("rank", "decided by", "reason"),
     *_people("text"),
-    *_programs("passage text"),
+    *programs_only("passage text"),
     *_GRADER,
 )
 _MISSING = (
-    *_programs("query", "query text", "passage", "relevance", "judgment", "systems", "rank"),
-    *_programs("effect", "best rating", "kind", "closest item", "closest item text"),
-    *_programs("closest rating", "closeness", "closest items", "proposal", "same as"),
-    *_programs("passage text"),
+    *programs_only("query", "query text", "passage", "relevance", "judgment", "systems", "rank"),
+    *programs_only("effect", "best rating", "kind", "closest item", "closest item text"),
+    *programs_only("closest rating", "closeness", "closest items", "proposal", "same as"),
+    *programs_only("passage text"),
     *_GRADER,
 )
 _SPURIOUS = (
     Column("query"),
-    *_programs("query text", "item", "item text"),
+    *programs_only("query text", "item", "item text"),
     *_people("item"),
     Column("advice"),
-    *_programs("count", "not relevant", "share", "relevant covering", "relevant"),
-    *_programs("gap", "gap low", "gap high", "alone", "relevant alone"),
-    *_programs("corrected", "corrected low", "corrected high"),
+    *programs_only("count", "not relevant", "share", "relevant covering", "relevant"),
+    *programs_only("gap", "gap low", "gap high", "alone", "relevant alone"),
+    *programs_only("corrected", "corrected low", "corrected high"),
     *_people("not relevant", "relevant", "alone"),
     Column("discr.", 2, key="discrimination"),
-    *_programs("overturned"),
+    *programs_only("overturned"),
     *_people("overturned"),
-    *_programs("by", "examples"),
+    *programs_only("by", "examples"),
     *_GRADER,
 )
 

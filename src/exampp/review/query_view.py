@@ -21,7 +21,6 @@ class QueryItem(NamedTuple):
     query_text: str
     item_id: str
     text: str
-    subtopic_id: str | None
 
 
 class PassageEvidence(NamedTuple):
@@ -78,9 +77,7 @@ class QueryView:
     def item(self, column: int) -> QueryItem:
         """Return the item of a column."""
         item, query = self.dossier.items[column], self.dossier
-        return QueryItem(
-            query.query_id, query.query_text, item.item_id, item.text, item.subtopic_id
-        )
+        return QueryItem(query.query_id, query.query_text, item.item_id, item.text)
 
     def passage(self, row: int) -> PassageEvidence:
         """Return the passage of a row."""

@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -343,7 +343,6 @@ def _candidate(cells: _Cells, place: int) -> Candidate:
 DEFAULT_SHARE = 0.1
 """Share of cells that every assessor decides."""
 _SEED = 0
-_C = TypeVar("_C", bound=Candidate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,7 +368,7 @@ class Assignment:
             return None
         return self.people[int((number - self.share) / (1 - self.share) * len(self.people))]
 
-    def ordered(self, candidates: Iterable[_C], person: str) -> list[_C]:
+    def ordered(self, candidates: Iterable[Candidate], person: str) -> list[Candidate]:
         """Sort candidates for a person: cells assigned to others come last."""
         return sorted(candidates, key=lambda one: self.owner(one.cell) not in (None, person))
 

@@ -198,15 +198,13 @@ class QueryRecord(Result):
         """Return whether a rating covers its item."""
         return rating is not None and rating.rating >= self.min_rating
 
-    def tables(self) -> dict[str, Table]:
-        """Return the answers by sentence, the contexts, the reference, and the items."""
-        return self._tables(_WIDTH)
-
     def records(self) -> dict[str, Table]:
-        """Return the same tables with whole texts."""
-        return self._tables(None)
+        """Return the tables with whole texts."""
+        return self.tables(None)
 
-    def _tables(self, width: int | None) -> dict[str, Table]:
+    def tables(self, width: int | None = _WIDTH) -> dict[str, Table]:
+        """Return the answers by sentence, the contexts, the reference, and the items."""
+
         def shown(text: str) -> str:
             return text.strip() if width is None else cut_text(text, width)
 

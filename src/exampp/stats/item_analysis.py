@@ -26,8 +26,8 @@ _EQUAL = 1e-12
 
 
 def ranked(scores: Floats) -> Floats:
-    """Round scores for ranking, so that equal ones are tied."""
-    return np.asarray(np.round(scores, DECIMALS), np.float64)
+    """Round scores for ranking, so that equal ones are tied; NaN stays."""
+    return np.asarray(np.round(scores, DECIMALS) + 0.0, np.float64)
 
 
 def is_constant(columns: Floats) -> Bools:

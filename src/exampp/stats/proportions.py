@@ -25,7 +25,7 @@ _UNSEEN = 1 / 3
 def share_interval(count: int, of: int) -> Estimate:
     """Return a share with its Wilson interval; undefined `of` nothing."""
     if not of:
-        return Estimate(None, reason="there are none")
+        return undefined("there are none")
     return Estimate(count / of, *_wilson(count / of, Z * Z / of))
 
 
@@ -81,7 +81,7 @@ def _wilson(value: float, spread: float) -> Limits:
 def share_difference(one: Estimate, other: Estimate) -> Estimate:
     """Return the difference of two shares with Newcombe's interval."""
     if one.value is None or other.value is None:
-        return Estimate(None, reason=one.reason or other.reason)
+        return undefined(one.reason or other.reason)
     value = one.value - other.value
     return Estimate(
         value,

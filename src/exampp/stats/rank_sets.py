@@ -32,16 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.stats.estimate import Bools, Floats
+from exampp.stats.item_analysis import ranked
 from exampp.stats.means import student_quantile
 from exampp.stats.rank_correlation import kendall, kendall_rows
-
-TIE_DECIMALS = 9
-"""Decimals for comparing scores, so that the order of summation does not affect ranks."""
-
-
-def round_scores(scores: Floats) -> Floats:
-    """Remove rounding errors of sums from scores; NaN stays."""
-    return np.asarray(np.round(scores, TIE_DECIMALS) + 0.0, np.float64)
 
 
 def competition_ranks(scores: Floats) -> Floats:
@@ -94,8 +87,6 @@ def _tau(x: Floats, y: Floats) -> float:
 
 
 DRAWS = 2000
-DECIMALS = 9
-"""Decimals for comparing scores; further digits are rounding errors."""
 _FEW = 15.0
 _LEAST_ERROR = 1e-3
 """Minimum standard error in a resample, as a share of the observed one."""
@@ -226,7 +217,7 @@ def pair_tests(
     # differences of equal numbers are rounding errors
     squared[squared < 1e-14 * (variance[:, None] + variance[None, :])] = 0.0
     errors = np.sqrt(np.maximum(squared, 0.0))
-    rounded = np.round(scores, DECIMALS)
+    rounded = ranked(scores)
     one = student_reach(level, np.maximum(freedom, 1.0)) * errors
     return PairTests(
         differences=rounded[:, None] - rounded[None, :],

@@ -147,7 +147,8 @@ def retire_unmentioned(connection: sqlite3.Connection, edit: Edit) -> Retired:
         "FROM item_edit e WHERE e.item = i.item ORDER BY e.edit DESC LIMIT 1)"
     ).fetchall()
     for item, version, weight, answers in left_out:
-        append_edit(connection, item, "import", version, weight, answers, False, edit)
+        keys = from_json(answers)
+        append_edit(connection, item, "import", version, weight, keys, False, edit)
     scratch = select_integer(connection, "SELECT count(*) FROM mentioned")
     connection.execute("DROP TABLE mentioned")
     return Retired(len(left_out), scratch)
@@ -197,7 +198,6 @@ def _import_item(
         "AND (subtopic <> :subtopic OR extra IS NOT :extra)",
         {"item": row, "subtopic": subtopic, "extra": extra_json(item.extra)},
     )
-    answers = json.dumps(list(item.answers), ensure_ascii=False)
     statements = [(f"{row} {item.item_id}", _describe_item(connection, row, item))]
     note_statements(connection, item.kind, statements, lambda key: key.partition(" ")[2])
     version = put_version(connection, row, item.text)
@@ -207,8 +207,8 @@ def _import_item(
         "ORDER BY edit DESC LIMIT 1",
         (row,),
     ).fetchone()
-    if last != (version, item.weight, answers, 1):
-        append_edit(connection, row, "import", version, item.weight, answers, True, edit)
+    if last != (version, item.weight, json.dumps(list(item.answers), ensure_ascii=False), 1):
+        append_edit(connection, row, "import", version, item.weight, item.answers, True, edit)
     return row
 
 
@@ -242,9 +242,8 @@ def add_items(
             "UPDATE item SET subtopic = ?, extra = ? WHERE item = ?",
             (subtopic, extra_json(item.extra), row),
         )
-        answers = json.dumps(list(item.answers), ensure_ascii=False)
         version = put_version(connection, row, item.text)
-        append_edit(connection, row, operation, version, item.weight, answers, True, edit)
+        append_edit(connection, row, operation, version, item.weight, item.answers, True, edit)
         added.append(item)
     return added
 
@@ -346,13 +345,12 @@ def append_edit(
     operation: str,
     version: int,
     weight: float,
-    answers: str,
+    keys: Iterable[str],
     active: bool,
     edit: Edit,
 ) -> None:
-    """Append an edit; its state becomes the current one of the item."""
-    if "\\u0000" in answers:
-        answers = json.dumps([sanitized(key) for key in from_json(answers)], ensure_ascii=False)
+    """Append an edit, with answer keys; its state becomes the current one of the item."""
+    answers = json.dumps([sanitized(key) for key in keys], ensure_ascii=False)
     connection.execute(
         "INSERT INTO item_edit (item, operation, version, weight, answers, active, author, "
         "reason, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -402,7 +400,7 @@ def graded_versions(
             subtopic = _subtopic_key(connection, query, subtopic_of_item(query_id, item_id))
             connection.execute("UPDATE item SET subtopic = ? WHERE item = ?", (subtopic, item))
             version = known[kind, item_id] = put_version(connection, item, None)
-            append_edit(connection, item, "import", version, 1.0, "[]", True, edit)
+            append_edit(connection, item, "import", version, 1.0, (), True, edit)
     return known
 
 
@@ -423,7 +421,7 @@ def put_query_items(connection: sqlite3.Connection, edit: Edit, *, textless: boo
     for query, query_id, text, item in stale:
         known = _new_item(connection, bank, query, query_id, "query") if item is None else item
         version = put_version(connection, known, text or None)
-        append_edit(connection, known, "import", version, 1.0, "[]", True, edit)
+        append_edit(connection, known, "import", version, 1.0, (), True, edit)
 
 
 def has_items_without_text(connection: sqlite3.Connection, name: str, kind: str) -> bool:
@@ -794,8 +792,9 @@ def append_changes(
             {"item": item, "extra": extra_json(after.extra)},
         )
         version = put_version(connection, item, after.text)
-        answers = json.dumps(list(after.answers), ensure_ascii=False)
-        append_edit(connection, item, operation, version, after.weight, answers, after.active, edit)
+        append_edit(
+            connection, item, operation, version, after.weight, after.answers, after.active, edit
+        )
 
 
 def _insert(connection: sqlite3.Connection, bank: str, query: int, state: ItemState) -> int:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from exampp.errors import InputError
 from exampp.records.clients import Limits, SealedBest, SealedUse, ServiceClient
+from exampp.store.connection import transaction
 from exampp.store.sql import exists, insert, records, select_integer
 
 MINUTE = 60.0
@@ -84,6 +85,13 @@ def put_client(connection: sqlite3.Connection, name: str, digest: str, limits: L
         "most_cells = excluded.most_cells, active = 1",
         (name, digest, limits.rate, limits.requests, limits.cells, _now()),
     )
+
+
+def check_writable(connection: sqlite3.Connection) -> None:
+    """Raise InputError if requests cannot be recorded."""
+    # BEGIN IMMEDIATE alone succeeds on a read-only file
+    with connection, transaction(connection):
+        connection.execute("UPDATE client SET rate = rate WHERE 0")
 
 
 def local_client(connection: sqlite3.Connection, name: str, limits: Limits) -> int:

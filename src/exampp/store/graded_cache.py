@@ -7,7 +7,6 @@ processes can share the folder. The least recently used ones are removed above `
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sqlite3
@@ -17,6 +16,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from exampp.errors import ExamError
+from exampp.records.ids import file_hash
 from exampp.store.connection import connect_unchanging
 from exampp.store.sql import GuardedConnection
 
@@ -80,8 +80,7 @@ def store_cached(key: str, connection: sqlite3.Connection) -> None:
 
 def file_digest(path: Path) -> str:
     """Return the first half of the SHA-256 of a file, hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()[:32]
+    return file_hash(path)[:32]
 
 
 def _trim(folder: Path) -> None:

@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 from exampp.records.cascade import CascadeRule
 from exampp.records.graders import GradingTarget
 from exampp.records.wording import counted
-from exampp.store.sql import column, extra_json, from_json, insert, records, select_integer
+from exampp.store.sql import (
+    column,
+    exists,
+    extra_json,
+    from_json,
+    insert,
+    records,
+    select_integer,
+)
 
 LEASE_SECONDS = 600.0
 """Seconds after which a lease expires unless it is renewed."""
@@ -431,13 +439,11 @@ def stored_request(connection: sqlite3.Connection, request: str) -> StoredReques
 
 def has_replies(connection: sqlite3.Connection, grader: int) -> bool:
     """Return whether a received reply is not a grade yet."""
-    return bool(
-        select_integer(
-            connection,
-            "SELECT EXISTS (SELECT 1 FROM batch_request JOIN batch USING (batch) "
-            "WHERE grader = ? AND reply IS NOT NULL)",
-            (grader,),
-        )
+    return exists(
+        connection,
+        "SELECT 1 FROM batch_request JOIN batch USING (batch) "
+        "WHERE grader = ? AND reply IS NOT NULL LIMIT 1",
+        (grader,),
     )
 
 

@@ -92,12 +92,14 @@ class Access:
             return site != "cross-site" or headers.get("sec-fetch-mode") == "navigate"
         origin = headers.get("origin", "")
         if origin and origin != "null":
-            # https if a TLS proxy is in front, which may replace the Host
-            hosts = {host.lower(), *self.public}
-            return origin.lower() in {
-                f"{how}://{one}" for how in ("http", "https") for one in hosts
-            }
+            return self.is_own_origin(origin, host)
         return site == "same-origin"
+
+    def is_own_origin(self, origin: str, host: str) -> bool:
+        """Return whether an origin is the Host or a public host."""
+        scheme, _, rest = origin.lower().partition("://")
+        # https if a TLS proxy is in front, which may replace the Host
+        return scheme in ("http", "https") and rest in (host.lower(), *self.public)
 
 
 def _host_name(host: str) -> str | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-from asyncio import timeout
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -39,7 +38,7 @@ from exampp.web.access import (
     proxy_network,
     public_host,
 )
-from exampp.web.bodies import BODY_SECONDS, replayed, whole_body
+from exampp.web.bodies import with_whole_body
 from exampp.web.limits import answer_or_refuse
 from exampp.web.mcp import answer_message
 from exampp.web.people import People
@@ -56,6 +55,11 @@ from exampp.web.tools import TOOLS, Tool, fault_sentence
 _LOG = logging.getLogger("exampp.service")
 BODY_BYTES = 4 << 20
 """Maximum bytes of a request body."""
+UNFIT_BODIES = {
+    HTTPStatus.REQUEST_TIMEOUT: "The request took too long.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: f"The request has more than {BODY_BYTES >> 20} MB. Send "
+    "fewer or shorter answers",
+}
 THREADS = MOST_WAITING + 16
 """Requests that are answered at once: those that are graded, which share batches, and others."""
 OPEN = frozenset({"/openapi.json"})
@@ -269,7 +273,11 @@ class TokenGate:
         scope["client"] = (client, 0)
         answer = self._refusal(headers) or await self._identify(scope, headers)
         if answer is None:
-            answer, receive = await _read_body(headers, receive)
+            whole = await with_whole_body(receive, headers, BODY_BYTES)
+            if isinstance(whole, HTTPStatus):
+                answer = error_answer(whole, UNFIT_BODIES[whole])
+            else:
+                receive = whole
         await (answer or self.app)(scope, receive, send)
 
     def _refusal(self, headers: Headers) -> Response | None:
@@ -279,9 +287,7 @@ class TokenGate:
                 HTTPStatus.FORBIDDEN,
                 "Unknown host name. The owner of the exam adds it: --allowed-host NAME",
             )
-        own = {hosts[0].lower(), *self.access.public}
-        allowed = {f"{scheme}://{host}" for scheme in ("http", "https") for host in own}
-        if origin is not None and origin.lower() not in allowed:
+        if origin is not None and not self.access.is_own_origin(origin, hosts[0]):
             return error_answer(HTTPStatus.FORBIDDEN, "The request came from another site.")
         return None
 
@@ -305,19 +311,6 @@ class TokenGate:
             )
         scope["person"] = client
         return None
-
-
-async def _read_body(headers: Headers, receive: Receive) -> tuple[Response | None, Receive]:
-    """Return a refusal of a body that is too large or too slow, and the channel to read it."""
-    try:
-        async with timeout(BODY_SECONDS):
-            body = await whole_body(receive, headers, BODY_BYTES)
-    except TimeoutError:
-        return error_answer(HTTPStatus.REQUEST_TIMEOUT, "The request took too long."), receive
-    if body is None:
-        what = f"The request has more than {BODY_BYTES >> 20} MB. Send fewer or shorter answers"
-        return error_answer(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, what), receive
-    return None, replayed(body, receive)
 
 
 # ---- serving -------------------------------------------------------------------------------------

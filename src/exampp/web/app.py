@@ -27,7 +27,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from exampp.errors import CollectionBusy, ExamError, InputError, environment_fault
 from exampp.web import pages
 from exampp.web.access import Access, needed_action
-from exampp.web.bodies import BODY_SECONDS, replayed, stated_bytes, whole_body
+from exampp.web.bodies import BODY_SECONDS, stated_bytes, with_whole_body
 from exampp.web.decision_process import DecisionProcess
 from exampp.web.limits import answer_or_refuse
 from exampp.web.live_collection import LiveCollection, NothingYet
@@ -140,7 +140,7 @@ def _opening(request: Request, _error: Exception) -> HTMLResponse:
     """Return a page that reloads itself until the results are ready."""
     page = page_request(request)
     answer = page.render("opening.html", delay=int(page.is_waiting), to=page.here())
-    page.set_waiting(answer, waits=True)
+    page.live.waiting.add(page.view)
     return answer
 
 
@@ -225,15 +225,11 @@ class Gate:
                 answer = _refused(TOO_LARGE, UPLOAD_TOO_LARGE)
             receive = _limited(receive)
         elif answer is None:
-            try:
-                async with timeout(BODY_SECONDS):
-                    body = await whole_body(receive, headers, BODY_BYTES)
-                if body is None:
-                    answer = _refused(TOO_LARGE, "The request is too large.")
-                else:
-                    receive = replayed(body, receive)
-            except TimeoutError:
-                answer = _refused(TOO_SLOW, "The request took too long.")
+            whole = await with_whole_body(receive, headers, BODY_BYTES)
+            if isinstance(whole, HTTPStatus):
+                answer = _refused(whole, UNFIT_BODIES[whole])
+            else:
+                receive = whole
         await (answer or self.app)(scope, receive, send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
@@ -305,7 +301,11 @@ class Gate:
         return answer
 
 
-TOO_SLOW, TOO_LARGE = HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+TOO_LARGE = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+UNFIT_BODIES = {
+    TOO_LARGE: "The request is too large.",
+    HTTPStatus.REQUEST_TIMEOUT: "The request took too long.",
+}
 NO_REFERRER = {"referrer-policy": "no-referrer"}
 """Header of a response to an address with a token."""
 
@@ -315,7 +315,7 @@ def _refused(status: HTTPStatus, text: str, title: str = "") -> Response:
     return HTMLResponse(
         page,
         status,
-        {"connection": "close"} if status in (TOO_SLOW, TOO_LARGE) or status >= 500 else None,
+        {"connection": "close"} if status in UNFIT_BODIES or status >= 500 else None,
     )
 
 

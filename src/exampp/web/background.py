@@ -12,12 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from exampp.collection import Collection
 from exampp.errors import ExamError, InputError, environment_fault
 from exampp.records.work import WorkProgress
 from exampp.results.result import Table
+
+if TYPE_CHECKING:
+    from exampp.grading.run import GradingRun
+    from exampp.items.generation import GenerationRun
 
 _LOG = logging.getLogger("exampp.web")
 RUNNING = 4
@@ -26,27 +30,6 @@ REMEMBERED = 20
 """Number of tasks that are remembered, with their outcomes."""
 GRACE_SECONDS = 2.0
 """Seconds for active requests when the server stops."""
-
-
-class ModelRun(Protocol):
-    """A run of a model."""
-
-    notes: tuple[str, ...]
-    stopped: bool
-    why_stopped: str
-
-    @property
-    def progress(self) -> WorkProgress:
-        """Return the progress at the last commit."""
-        ...
-
-    def steps(self) -> Iterator[Any]:
-        """Do the work."""
-        ...
-
-    def stop(self, grace: float = ...) -> None:
-        """Make no new requests."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +48,7 @@ class TaskPlan:
 
     title: str
     by: str
-    make: Callable[[Collection], ModelRun]
+    make: Callable[[Collection], GradingRun | GenerationRun]
     describe: Callable[[Any, list[Any]], TaskOutcome]
 
 
@@ -77,7 +60,7 @@ class BackgroundTask:
     plan: TaskPlan
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     ended: datetime | None = None
-    work: ModelRun | None = None
+    work: GradingRun | GenerationRun | None = None
     stopping: bool = False
     trouble: str = ""
     outcome: TaskOutcome | None = None

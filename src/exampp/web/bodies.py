@@ -1,8 +1,10 @@
-"""Bodies of requests: their length, and the whole of one before it is read."""
+"""Bodies of requests: their length, and the whole of one before an application gets it."""
 
 from __future__ import annotations
 
 import math
+from asyncio import timeout
+from http import HTTPStatus
 
 from starlette.datastructures import Headers
 from starlette.types import Message, Receive
@@ -19,25 +21,27 @@ def stated_bytes(headers: Headers) -> float:
     return math.inf if stated is None else stated
 
 
-async def whole_body(receive: Receive, headers: Headers, most: int) -> bytes | None:
-    """Return the body of a request; None if it has more than `most` bytes."""
+async def with_whole_body(receive: Receive, headers: Headers, most: int) -> Receive | HTTPStatus:
+    """Return a channel with the whole body; a status if it has over `most` bytes or is too slow."""
     if stated_bytes(headers) > most:
-        return None
-    body = bytearray()
-    more = True
-    while more:
-        message = await receive()
-        if message["type"] != "http.request":
-            break
-        body += message.get("body", b"")
-        if len(body) > most:
-            return None
-        more = message.get("more_body", False)
-    return bytes(body)
+        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    body, more = bytearray(), True
+    try:
+        async with timeout(BODY_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] != "http.request":
+                    break
+                body += message.get("body", b"")
+                if len(body) > most:
+                    return HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+                more = message.get("more_body", False)
+    except TimeoutError:
+        return HTTPStatus.REQUEST_TIMEOUT
+    return _replayed(bytes(body), receive)
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
-    """Return a channel that replays the body before any further messages."""
+def _replayed(body: bytes, receive: Receive) -> Receive:
     waiting = [body]
 
     async def again() -> Message:

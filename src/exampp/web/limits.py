@@ -32,7 +32,7 @@ LINES, PER_SECONDS = 20, 60.0
 """Maximum lines of one logger in a span of seconds."""
 STOPPING = "Cancel %s running task"
 """A line about requests that were answered, by a page that says that the server stopped."""
-LOGGERS = ("uvicorn.error", "asyncio", "exampp.web")
+LOGGERS = ("uvicorn.error", "asyncio", "exampp.web", "exampp.service")
 
 
 class LimitedProtocol(H11Protocol):

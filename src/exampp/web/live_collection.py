@@ -340,17 +340,14 @@ class Snapshot:
             statistics = grades.items(min_rating=self.min_rating, k=k, splits=2)
         return item_list(texts, self.gradebook, statistics)
 
-    def oversight(self, criteria: Criteria, patience: float) -> MissingAndSpurious | None:
+    def oversight(self, criteria: Criteria, patience: float | None) -> MissingAndSpurious | None:
         """Return missing and spurious items of all queries; None until they are computed."""
-        return self.cache.soon(("oversight", criteria), lambda: self._oversight(criteria), patience)
 
-    def whole_oversight(self, criteria: Criteria) -> MissingAndSpurious:
-        """Return missing and spurious items of all queries; wait for them."""
-        return self.cache.get(("oversight", criteria), lambda: self._oversight(criteria))
+        def collect() -> MissingAndSpurious:
+            with self.grades() as grades:
+                return grades.oversight(criteria)
 
-    def _oversight(self, criteria: Criteria) -> MissingAndSpurious:
-        with self.grades() as grades:
-            return grades.oversight(criteria)
+        return self.cache.soon(("oversight", criteria), collect, patience)
 
     def missing(
         self, queries: Sequence[str], criteria: Criteria, limit: int | None, patience: float
@@ -430,7 +427,7 @@ class CollectionCounts:
                 len(grades.decisions.sample().open) if grades.decisions.plans() else 0,
                 None
                 if snapshot.gradebook.ungraded_by_target
-                else snapshot.whole_oversight(Criteria(snapshot.min_rating, relevant)),
+                else snapshot.oversight(Criteria(snapshot.min_rating, relevant), None),
                 read_at,
             )
 
@@ -565,6 +562,8 @@ class LiveCollection:
         self.guidelines = None if guidelines is None else read_guidelines(guidelines)
         self.official = {} if official is None else read_officials(official)
         self.sessions: dict[str, SessionStart] = {}
+        self.waiting: set[tuple[str, str]] = set()
+        """The person and address of the pages that reload themselves until there are results."""
         self._asked = {"grader": grader, "prompt": prompt, "kind": kind}
         self._bank = bank
         self._min_rating = min_rating

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 
@@ -32,23 +32,6 @@ INSTRUCTIONS = (
     "grade_answer, and add what is missing. submit scores a whole system by sealed items."
 )
 Message = dict[str, Any]
-
-
-class Reader(Protocol):
-    """A stream of bytes to read lines from."""
-
-    def readline(self, size: int = -1, /) -> bytes:
-        """Return the next line, or at most `size` bytes of it."""
-
-
-class Writer(Protocol):
-    """A stream of bytes to write to."""
-
-    def write(self, content: bytes, /) -> Any:
-        """Write all bytes."""
-
-    def flush(self) -> Any:
-        """Write what is buffered."""
 
 
 class _RpcError(Exception):
@@ -128,7 +111,7 @@ def _described(name: str) -> Message:
         "name": name,
         "description": tool.description,
         "inputSchema": tool.arguments.model_json_schema(),
-        "annotations": {"readOnlyHint": True, "openWorldHint": False},
+        "annotations": {"readOnlyHint": name != "submit", "openWorldHint": False},
     }
 
 
@@ -162,7 +145,7 @@ def _text(text: str, *, failed: bool = False, structured: Message | None = None)
     return found if structured is None else {**found, "structuredContent": structured}
 
 
-def serve_streams(service: ExamService, source: Reader, target: Writer) -> None:
+def serve_streams(service: ExamService, source: BinaryIO, target: BinaryIO) -> None:
     """Answer messages, one a line, until the input ends."""
     client = service.local_client()
     while line := source.readline(LONGEST + 1):

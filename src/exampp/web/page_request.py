@@ -13,9 +13,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, wraps
-from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import Annotated, Any, Generic, NamedTuple, ParamSpec, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Generic, NamedTuple, ParamSpec, TypeVar, get_args
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, HTTPException, Query, Request, Response
@@ -30,7 +29,7 @@ from exampp.store.bank import MAIN_BANK, bank_names
 from exampp.web.access import Access
 from exampp.web.live_collection import Choice, CollectionCounts, LiveCollection, Snapshot
 from exampp.web.people import ACTIONS, ROLES, Action, Person, may
-from exampp.web.rendering import link, render_template
+from exampp.web.rendering import link, render_template, sentence
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,10 +40,6 @@ GLANCE = 0.05
 """Seconds to wait for results before a page says that they are being computed."""
 PATIENCE = 3.0
 """Seconds to wait when this page reloads itself; the browser shows it meanwhile."""
-WAITING = "waiting"
-"""The cookie that names the pages that reload themselves."""
-WAITING_SECONDS = 60
-WAITING_PAGES = 7
 CHOICE = "choice"
 """Cookie with the selected grades; a URL parameter or header overrides it for one page."""
 CHOICE_HEADER = "x-choice"
@@ -87,7 +82,7 @@ PLACES = (
 )
 """The navigation, in order. Each key is used once; `f` is the search."""
 AREAS = {one.area: one for one in PLACES[::-1]}
-"""The first page of each area."""
+"""The first page of each area, the last area first."""
 PLACE_OF = {
     "/query": "/queries",
     "/record": "/queries",
@@ -116,6 +111,14 @@ def computed(value: T | None) -> T:
     if value is None:
         raise StillComputing
     return value
+
+
+def found_or_trouble(find: Callable[[], T]) -> tuple[T | None, str]:
+    """Return the results of a page, or None and the sentence of the InputError instead."""
+    try:
+        return find(), ""
+    except InputError as error:
+        return None, f"{sentence(error)}."
 
 
 class PageOfEntries(NamedTuple, Generic[T]):
@@ -154,6 +157,8 @@ class PageRequest:
     live: LiveCollection
     person: Person
     began: float = field(default_factory=time.time)
+    places: ClassVar[Sequence[Place]] = PLACES
+    areas: ClassVar[Sequence[Place]] = [*AREAS.values()][::-1]
 
     def open(self) -> Collection:
         """Open the collection, to be used in this thread."""
@@ -211,21 +216,14 @@ class PageRequest:
         return computed(self.live.snapshot(self.choice, None if waits else self.patience))
 
     @property
-    def address_digest(self) -> str:
-        """Return a short digest of the address of this page."""
-        return sha256(str(self.http.url).encode()).hexdigest()[:16]
+    def view(self) -> tuple[str, str]:
+        """The person and the address of this page."""
+        return self.assessor, str(self.http.url)
 
     @property
     def is_waiting(self) -> bool:
         """Return whether this page said that results are being computed, and reloads itself."""
-        return self.address_digest in self.cookie(WAITING).split(".")
-
-    def set_waiting(self, answer: Response, *, waits: bool) -> None:
-        """Set the cookie `WAITING` with or without this page: other tabs may wait as well."""
-        here = self.address_digest
-        others = [one for one in self.cookie(WAITING).split(".") if one not in ("", here)]
-        value = ".".join([*([here] if waits else []), *others[:WAITING_PAGES]])
-        self.set_cookie(answer, WAITING, value, WAITING_SECONDS)
+        return self.view in self.live.waiting
 
     @property
     def patience(self) -> float:
@@ -318,16 +316,6 @@ class PageRequest:
         return self.http.url.path == "/"
 
     @property
-    def places(self) -> tuple[Place, ...]:
-        """All pages of the navigation."""
-        return PLACES
-
-    @property
-    def areas(self) -> Sequence[Place]:
-        """The first page of each area, in order."""
-        return [one for one in PLACES if one is AREAS[one.area]]
-
-    @property
     def area(self) -> str:
         """The area of this page; "" if it belongs to none."""
         return next((one.area for one in PLACES if self.is_at(one.address)), "")
@@ -343,15 +331,11 @@ class PageRequest:
         """Return a cookie of this server; "" if the browser has none."""
         return self.http.cookies.get(self._cookie_name(name), "")
 
-    def set_cookie(
-        self, answer: Response, name: str, value: str, seconds: int | None = None
-    ) -> None:
-        """Set a cookie for some seconds, or until the browser is closed."""
-        key = self._cookie_name(name)
+    def set_cookie(self, answer: Response, name: str, value: str) -> None:
+        """Set a cookie until the browser is closed."""
         answer.set_cookie(
-            key,
+            self._cookie_name(name),
             value,
-            max_age=seconds,
             path=f"{self.http.scope['prefix']}/",
             httponly=True,
             samesite="strict",
@@ -383,8 +367,7 @@ class PageRequest:
         """Render a template with a context, and this request as `request`."""
         answer = HTMLResponse(render_template(template, request=self, **context), status)
         self._stay(answer)
-        if self.is_waiting:
-            self.set_waiting(answer, waits=False)
+        self.live.waiting.discard(self.view)
         return answer
 
     def redirect(self, path: str, **parameters: object) -> RedirectResponse:

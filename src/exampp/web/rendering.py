@@ -34,7 +34,7 @@ from starlette.exceptions import HTTPException
 from exampp.errors import InputError, Unfinished
 from exampp.records.graders import grader_label
 from exampp.records.turns import question_of, turns_of
-from exampp.records.wording import cut_text
+from exampp.records.wording import counted, cut_text
 from exampp.results.html import view_html
 from exampp.results.plots.figure import FORMATS, Figure
 from exampp.results.result import Table
@@ -170,11 +170,6 @@ def percent_of(part: float, whole: float) -> str:
     return f"{int(share * 10) / 10:.1f}%" if 99 <= share < 100 else f"{share:.0f}%"
 
 
-def plural(number: int, one: str, several: str = "") -> str:
-    """Format a number with its noun: `1 query`, `2 queries`."""
-    return f"{count(number)} {one if number == 1 else several or one + 's'}"
-
-
 def sentence(text: object) -> str:
     """Capitalize the first letter of a text."""
     return f"{str(text)[:1].upper()}{str(text)[1:]}"
@@ -234,7 +229,7 @@ def templates() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    environment.globals.update(link=link, static=static, plural=plural, shade=rating_shade)
+    environment.globals.update(link=link, static=static, counted=counted, shade=rating_shade)
     environment.filters.update(
         short_id=shorten_digests,
         question=question_of,

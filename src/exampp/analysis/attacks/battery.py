@@ -28,7 +28,6 @@ from exampp.analysis.attacks.families import (
     AttackedQuery,
     Harm,
     Material,
-    SourcePassage,
     TargetKind,
     prn,
 )
@@ -57,7 +56,7 @@ from exampp.store.inputs import counts, highest_judgment
 TARGETS = 20
 PROMPT = "question-self-rating"
 ATTACK, CONTROL = "attack", "control"
-_NO_TARGET = SourcePassage("", "")
+_NO_TARGET = JudgedText("", "", None)
 _DRAWS = 3
 """So many times the passages of other queries that are wanted are drawn: some are drawn twice."""
 
@@ -340,17 +339,14 @@ def _attacked(
     known.sort(key=lambda one: prn("target", seed, query.query_id, one.passage_id))
     zero = [one for one in known if one.relevance is not None and one.relevance <= 0]
     best = [one for one in known if highest is not None and one.relevance == highest]
-    irrelevant, relevant = (
-        tuple(SourcePassage(one.passage_id, one.text) for one in some)
-        for some in (zero or known, best)
-    )
     pool = frozenset(one.passage_id for one in passages)
+    irrelevant, relevant = tuple(zero or known), tuple(best)
     return AttackedQuery(query.query_id, query.text, items, irrelevant, relevant, bool(zero), pool)
 
 
 def _targets(
     material: Material, query: AttackedQuery, attack: Attack, most: int
-) -> Iterator[SourcePassage]:
+) -> Iterator[JudgedText]:
     """Yield the passages of a query that are attacked."""
     if attack.target is TargetKind.NONE:
         yield _NO_TARGET

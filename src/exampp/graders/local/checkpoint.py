@@ -16,6 +16,7 @@ from exampp.errors import InputError
 from exampp.graders.local.batching import is_out_of_memory
 from exampp.installed import install_command
 from exampp.records.graders import CONTENT_SETTING
+from exampp.records.ids import file_hash
 
 TASKS = {
     "seq2seq": "AutoModelForSeq2SeqLM",
@@ -312,9 +313,7 @@ def folder_hash(folder: Path) -> str:
     whole = hashlib.sha256()
     for file in sorted(folder.iterdir()):
         if file.is_file() and file.suffix in _CONTENT and file.name not in _NOT_CONTENT:
-            with file.open("rb") as stream:
-                digest = hashlib.file_digest(stream, "sha256").hexdigest()
-            whole.update(f"{file.name}\0{digest}\n".encode())
+            whole.update(f"{file.name}\0{file_hash(file)}\n".encode())
     return whole.hexdigest()
 
 

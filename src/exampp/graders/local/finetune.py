@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,11 +145,8 @@ def _room(texts: PlainTexts, question: str, context: str, prompt: Prompt, limit:
     if excess(len(context)) <= 0:
         return len(context)
     ends = [end for _, end in texts.offsets(context)]
-    low, high = 0, len(ends)  # bisection: `low` tokens fit, `high` do not
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if excess(ends[middle - 1]) <= 0 else (low, middle)
-    return ends[low - 1] if low else 0
+    tokens = bisect_right(ends[:-1], 0, key=excess)
+    return ends[tokens - 1] if tokens else 0
 
 
 Report = Callable[[int, int, float], None]

@@ -35,8 +35,6 @@ _WIDEST = 690
 _STEP = 16
 _LEAST_STEP = 9
 """Pixels of a query whose id and text stand below it, at least."""
-_NAMES = 130
-"""Pixels for the names of systems."""
 _TEXT = 150
 
 Floats = NDArray[np.float64]

@@ -28,11 +28,12 @@ from exampp.web.page_request import (
     CurrentRequest,
     PageRequest,
     computed,
+    found_or_trouble,
     in_turn,
     limited_by,
     page_of,
 )
-from exampp.web.rendering import Theme, figure_response, sentence
+from exampp.web.rendering import Theme, figure_response
 
 router = APIRouter()
 ROWS = 50
@@ -58,10 +59,9 @@ def banks(
     reference = request.bank if decides else reference or request.bank
     found, trouble = None, ""
     if decides or len(names) > 1:
-        try:
-            found = _found(request, "" if decides else reference, by, shared, request.patience)
-        except InputError as error:
-            trouble = f"{sentence(error)}."
+        found, trouble = found_or_trouble(
+            lambda: _found(request, "" if decides else reference, by, shared, request.patience)
+        )
     effects = None if decides or found is None else _effects(request, reference)
     entries = [] if found is None else _listed(found, show, bank)
     return request.render(

@@ -19,10 +19,11 @@ from exampp.web.page_request import (
     CurrentRequest,
     PageRequest,
     computed,
+    found_or_trouble,
     limited_by,
 )
 from exampp.web.pages.files import IMPORTS, uploaded_files
-from exampp.web.rendering import Theme, figure_response, sentence
+from exampp.web.rendering import Theme, figure_response
 
 router = APIRouter()
 
@@ -47,11 +48,8 @@ def _page(request: PageRequest, since: str, status: int = 200, trouble: str = ""
         days = change_days(collection.connection)
     found = None
     if since:
-        try:
-            found = _changes(request, since, request.patience)
-        except InputError as error:
-            folder = f"{request.live.uploads.folder(_uploader(request))}/"
-            trouble = f"{sentence(error)}.".replace(folder, "")
+        found, trouble = found_or_trouble(lambda: _changes(request, since, request.patience))
+        trouble = trouble.replace(f"{request.live.uploads.folder(_uploader(request))}/", "")
     return request.render(
         "changes.html",
         status,

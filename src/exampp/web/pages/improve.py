@@ -12,7 +12,13 @@ from fastapi.responses import HTMLResponse
 from exampp.analysis.improvement import Improvement
 from exampp.collection import Collection
 from exampp.errors import InputError
-from exampp.web.page_request import CurrentRequest, PageRequest, computed, page_of
+from exampp.web.page_request import (
+    CurrentRequest,
+    PageRequest,
+    computed,
+    found_or_trouble,
+    page_of,
+)
 from exampp.web.rendering import sentence
 
 router = APIRouter()
@@ -43,11 +49,7 @@ def accept(request: CurrentRequest, seen: Annotated[str, Form()]) -> Response:
 
 
 def _page(request: PageRequest, page: int = 1, trouble: str = "") -> HTMLResponse:
-    found, unknown = None, ""
-    try:
-        found = computed(_found(request, request.patience))
-    except InputError as error:
-        unknown = f"{sentence(error)}."
+    found, unknown = found_or_trouble(lambda: computed(_found(request, request.patience)))
     return request.render(
         "improve.html",
         400 if trouble else 200,

@@ -26,6 +26,7 @@ from exampp.measures.names import heading
 from exampp.measures.values import Mean, MeasureColumn, best_first
 from exampp.records.gradebook import DecisionChoice, Dossier, check_testable, without_decisions
 from exampp.records.systems import SystemFilter
+from exampp.records.wording import counted
 from exampp.results.notes import by_severity
 from exampp.results.plots.figure import Spread, round_axis
 from exampp.results.view import HasInterval
@@ -41,7 +42,7 @@ from exampp.web.page_request import (
     page_of,
 )
 from exampp.web.pages.trust import QUESTIONS, answers_soon
-from exampp.web.rendering import link, plural, sentence
+from exampp.web.rendering import link, sentence
 
 if TYPE_CHECKING:
     from exampp.analysis.compare import QueryDifference, SystemComparison
@@ -304,7 +305,7 @@ def tasks(request: PageRequest) -> list[Task]:
         why = "each could swap systems on the leaderboard"
     if not swaps:
         why = "no single decision would swap systems"
-    cells = plural(len(queue), "cell") if len(queue) < LONGEST_QUEUE else f"{LONGEST_QUEUE}+ cells"
+    cells = counted(len(queue), "cell") if len(queue) < LONGEST_QUEUE else f"{LONGEST_QUEUE}+ cells"
     tasks = [("Decide on grades", cells, "/queue", why)]
     if counts is None:
         return tasks
@@ -341,7 +342,7 @@ def tasks(request: PageRequest) -> list[Task]:
         ),
     ):
         if number:
-            tasks.append((name, plural(number, noun), address, why))
+            tasks.append((name, counted(number, noun), address, why))
     return tasks
 
 
@@ -385,7 +386,6 @@ class Comparison(NamedTuple):
     """
 
     result: SystemComparison
-    verdict: str
     notes: Sequence[str]
     listing: PageOfEntries[DifferenceBar]
     query: str | None
@@ -470,7 +470,6 @@ def _compared(
     opened = [kind for kind in full if kind in ORDER[:2]] or full[:1]
     return Comparison(
         result,
-        result.headline,
         total(result).notes,
         page_of(list(_bars(result, snapshot.texts, snapshot.query_index)), page, PAGE),
         query_id,

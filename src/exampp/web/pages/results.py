@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Protocol
 from fastapi import APIRouter, Response
 from fastapi.responses import HTMLResponse
 
-from exampp.errors import InputError
-from exampp.web.page_request import PICTURES, CurrentRequest, PageRequest, computed, limited_by
-from exampp.web.rendering import Theme, figure_response, sentence
+from exampp.web.page_request import (
+    PICTURES,
+    CurrentRequest,
+    PageRequest,
+    computed,
+    found_or_trouble,
+    limited_by,
+)
+from exampp.web.rendering import Theme, figure_response
 
 if TYPE_CHECKING:
     from exampp.grades.grades import Grades
@@ -43,11 +49,7 @@ def _add_pages(name: str) -> None:
     @router.get(f"/{name}", name=name)
     def page(request: CurrentRequest) -> HTMLResponse:
         """Show a result of all systems, or the reason why it is missing."""
-        found, trouble = None, ""
-        try:
-            found = _found(request, name, request.patience)
-        except InputError as error:
-            trouble = f"{sentence(error)}."
+        found, trouble = found_or_trouble(lambda: _found(request, name, request.patience))
         return request.render(
             f"{name}.html",
             found=found,

@@ -129,16 +129,13 @@ _MEASURES = (DEFAULT_MEASURE, "RBP@20", "Cover@20")
 
 def _drawn(plan: SamplePlan | None) -> Mapping[str, object]:
     """Return the form that draws a plan again: with more labels it is extended."""
-    more: dict[str, object] = {"min_rating": "", "min_relevant": ""}
-    if plan is None:
-        return {"labels": 400, "measure": DEFAULT_MEASURE, "design": "influence", "seed": 0, **more}
-    labels = round(plan.expected)
     return {
-        "labels": labels,
-        "measure": plan.measure,
-        "design": plan.design,
-        "seed": plan.seed,
-        **more,
+        "labels": round(plan.expected) if plan else 400,
+        "measure": plan.measure if plan else DEFAULT_MEASURE,
+        "design": plan.design if plan else "influence",
+        "seed": plan.seed if plan else 0,
+        "min_rating": "",
+        "min_relevant": "",
     }
 
 
@@ -199,14 +196,10 @@ def judge_sample(request: CurrentRequest) -> HTMLResponse:
     with request.open() as collection:
         progress = _progress(request, collection)
         places = [] if progress is None else _next_cells(request, progress)
-        case = recent = None
-        if progress is not None:
-            recent = _recent_sampled(request, collection, progress.plan)
-            case = _sampled_case(request, collection, progress.plan, places[0]) if places else None
-    next_steps = [(case_address(place, path=SAMPLED_CASE), left) for place, left in steps(places)]
-    return request.render(
-        "sample_judge.html", case=case, next_cells=next_steps, progress=progress, session=recent
-    )
+        case = None
+        if progress is not None and places:
+            case = _sampled_case(request, collection, progress.plan, places[0])
+        return _judging_page(request, collection, progress, case, steps(places))
 
 
 def _next_cells(request: PageRequest, progress: SampleProgress) -> list[CellIds]:
@@ -231,13 +224,23 @@ def sample_case(
         case = _sampled_case(request, collection, plan, place, whole=whole)
         if request.wants_part:
             return request.render("_sample_case.html", case=case)
-        progress, recent = (
-            _progress(request, collection),
-            _recent_sampled(request, collection, plan),
-        )
-    next_steps = [(case_address(place, path=SAMPLED_CASE), 1)]
+        progress = _progress(request, collection)
+        return _judging_page(request, collection, progress, case, [(place, 1)])
+
+
+def _judging_page(
+    request: PageRequest,
+    collection: Collection,
+    progress: SampleProgress | None,
+    case: SampledCell | None,
+    cells: Sequence[tuple[CellIds, int]],
+) -> HTMLResponse:
     return request.render(
-        "sample_judge.html", case=case, next_cells=next_steps, progress=progress, session=recent
+        "sample_judge.html",
+        case=case,
+        next_cells=[(case_address(place, path=SAMPLED_CASE), left) for place, left in cells],
+        progress=progress,
+        session=progress and _recent_sampled(request, collection, progress.plan),
     )
 
 

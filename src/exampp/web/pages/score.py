@@ -53,11 +53,7 @@ class ScoredText(NamedTuple):
     """The score of a text, its items, and the number of sealed items that are left out."""
 
     score: TextScore
-    measure: str
-    min_rating: int
-    scale: tuple[int, int]
-    grader: str
-    is_draft: bool
+    scorer: Scorer
     items: list[ScoredItem]
     sealed: int
 
@@ -133,11 +129,7 @@ def _scored(collection: Collection, scorer: Scorer, query: str, text: str) -> Sc
         for item_id, of_item in items.items()
         for rating in [found.ratings.get(item_id)]
     ]
-    grader = scorer.grader
-    return ScoredText(
-        *(found, str(scorer.measure), scorer.min_rating, (grader.lowest, grader.highest)),
-        *(grader.name, grader.is_draft, rated, len(scorer.items(query_id)) - len(items)),
-    )
+    return ScoredText(found, scorer, rated, len(scorer.items(query_id)) - len(items))
 
 
 def _graders(request: PageRequest) -> dict[str, Choice | None]:
