@@ -154,7 +154,7 @@ def test_every_prompt_ends_in_states_and_no_grade_is_made_up(llama: str, decode:
             "base_url": llama,
             "max_new_tokens": 24,
         }
-        source = {"answers_of": "x"} if "answer" in load_grading_prompt(name).grades else None
+        source = "x" if "answer" in load_grading_prompt(name).grades else None
         grading = make_grading("openai", options, source)
         asks = [grading.request(number, due) for number, due in enumerate(DUES)]
         replies = answers(grading.grader, asks)

@@ -167,14 +167,18 @@ def statistics_table(blocks: Sequence[AgreementBlock], caption: str = "") -> Tab
         ]
         for block in blocks
     ]
-    notes = list(_gaps(blocks))
-    if first.min_relevant is not None:
-        notes.append(note("min-relevant", least=first.min_relevant))
+    least = first.min_relevant
+    notes = [
+        *_gaps(blocks),
+        *([] if least is None else [note("min-relevant", least=least)]),
+        note("agreement-intervals"),
+    ]
     units = f"{counted(first.units, first.unit)} of {counted(first.queries, 'query')}"
     caption = caption or f"Agreement of {first.title}: {units}"
-    columns: list[str | Column] = ["label", "layout", *([] if first.against else ["passages"])]
-    columns += (Column(NAMES[name], 2, interval=True) for name in names)
-    notes.append(note("agreement-intervals"))
+    columns: list[str | Column] = [
+        *("label", "layout", *([] if first.against else ["passages"])),
+        *(Column(NAMES[name], 2, interval=True) for name in names),
+    ]
     return Table.of(columns, body, caption, notes)
 
 
@@ -309,9 +313,12 @@ class Agreements(Result):
             "confusion": Table.of([*KEY, "label", "other", "count"], counts, "Confusion"),
             "agreement": Table.of(statistics, rows, "Agreement", self.notes, verdict=self.headline),
         }
-        checks: list[tuple[str, Sequence[Result]]] = [("bias", self.bias)]
-        checks += [(name, self.positions) for name in ("order", "positions")]
-        for name, results in checks:
+        checks: dict[str, Sequence[Result]] = {
+            "bias": self.bias,
+            "order": self.positions,
+            "positions": self.positions,
+        }
+        for name, results in checks.items():
             if tables := [one.records()[name] for one in results]:
                 found[name] = replace(
                     tables[0],
@@ -453,6 +460,8 @@ def _unlabelled(units: RatedUnits) -> Iterator[Note]:
         yield note("no-judgments")
     for book, labels in zip(units.books, next(iter(units.labels.values())), strict=True):
         if without := int((judged & (labels == MISSING)).sum()):
-            text = f"{without} of {int(judged.sum())} judged passages have no grade by "
-            text += f"{book.grader.name} and are left out. {GRADE_JUDGED}."
+            text = (
+                f"{without} of {int(judged.sum())} judged passages have no grade by "
+                f"{book.grader.name} and are left out. {GRADE_JUDGED}."
+            )
             yield note("judged-ungraded", text=text)

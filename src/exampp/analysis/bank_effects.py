@@ -27,7 +27,7 @@ from exampp.records.wording import counted, signed
 from exampp.results.notes import Note, labelled, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, interval_text
-from exampp.stats.estimate import SAMPLES, Estimate, EstimateRows, Floats
+from exampp.stats.estimate import LEVEL, SAMPLES, Estimate, EstimateRows, Floats
 from exampp.stats.generalizability import crossed, erho2
 from exampp.stats.rank_correlation import (
     FEWEST_QUERIES,
@@ -109,8 +109,6 @@ def bank_effects(
     boards: Mapping[str, Leaderboard],
     reference: str,
     officials: Mapping[str, Mapping[str, float]] | None = None,
-    *,
-    level: float = 0.95,
 ) -> BankEffects:
     """Return the effects of banks on the order of systems, from one leaderboard of each.
 
@@ -132,14 +130,14 @@ def bank_effects(
             systems, (one, other) = _shared(boards[reference], boards[name], name)
             ensemble = (one + other) / 2
             if not rows:
-                rows.append(_effect(reference, systems, one, None, official, level))
-            rows.append(_effect(name, systems, other, one, official, level))
+                rows.append(_effect(reference, systems, one, None, official))
+            rows.append(_effect(name, systems, other, one, official))
             both = f"{reference} and {name}"
-            rows.append(_effect(both, systems, ensemble, one, official, level))
+            rows.append(_effect(both, systems, ensemble, one, official))
     board = boards[reference]
     caption = f"{board.columns[0].name} by banks beside {reference}"
     caption = labelled(caption, draft=board.grader.is_draft)
-    return BankEffects(reference, tuple(rows), caption, tuple(_notes(rows, level)))
+    return BankEffects(reference, tuple(rows), caption, tuple(_notes(rows)))
 
 
 def _shared(
@@ -175,24 +173,23 @@ def _effect(
     scores: Floats,
     reference: Floats | None,
     officials: Mapping[str, Mapping[str, float]],
-    level: float,
 ) -> BankEffect:
     with_official = {}
     for official, ranks in officials.items():
         rows = [at for at, system in enumerate(systems) if system in ranks]
         better = -np.array([ranks[systems[at]] for at in rows], np.float64)
-        with_official[official] = common_tau(scores[rows], better[:, None], level)
+        with_official[official] = common_tau(scores[rows], better[:, None])
     return BankEffect(
         name,
         len(scores),
         scores.shape[1],
-        None if reference is None else common_tau(scores, reference, level),
+        None if reference is None else common_tau(scores, reference),
         erho2(crossed(scores), scores.shape[1]),
         with_official,
     )
 
 
-def common_tau(one: Floats, other: Floats, level: float = 0.95) -> Estimate:
+def common_tau(one: Floats, other: Floats) -> Estimate:
     """Return Kendall's tau-b of two leaderboards, each [systems, queries], with its interval.
 
     A leaderboard with one column is fixed; else both are resampled by the same queries.
@@ -208,15 +205,15 @@ def common_tau(one: Floats, other: Floats, level: float = 0.95) -> Estimate:
     def tau(both: Floats) -> EstimateRows:
         return kendall_rows(both[:, :systems], both[:, systems:])
 
-    bounds = interval(tau, value.value, np.hstack(resampled), draws, level)
+    bounds = interval(tau, value.value, np.hstack(resampled), draws, LEVEL)
     if isinstance(bounds, str):
         return Estimate(value.value, no_interval=bounds)
     return Estimate(value.value, *bounds)
 
 
-def _notes(rows: Sequence[BankEffect], level: float) -> Iterator[Note]:
+def _notes(rows: Sequence[BankEffect]) -> Iterator[Note]:
     first = rows[1]
     if first.tau is None or first.tau.low is None:
         yield note("effects-no-interval", systems=first.systems, queries=first.queries)
     else:
-        yield note("effects-intervals", level=percent(level))
+        yield note("effects-intervals", level=percent(LEVEL))

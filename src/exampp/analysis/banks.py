@@ -315,11 +315,6 @@ def measure_bank(queries: Sequence[MatchedQuery], bank: str, k: int | None = Non
     return EstimateRows(np.divide(sums, counts, out=np.zeros(sums.shape), where=defined), defined)
 
 
-def _estimate(of: EstimateRows, column: str, level: float) -> Estimate:
-    at = COLUMNS.index(column)
-    return mean_share(of.values[at][of.defined[at]], level)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class BankComparison(Result):
     """Banks beside a reference bank, the highest recall first; see the module.
@@ -519,7 +514,9 @@ def _score(
     with_items = [one for one in queries if one.items[bank]]
     ungraded = sum((one.relations[bank] == UNGRADED).any() for one in with_items)
     sizes = [len(one.items[bank]) for one in with_items]
-    recall, precision, redundancy, novelty, ndcg = (_estimate(of, one, level) for one in COLUMNS)
+    recall, precision, redundancy, novelty, ndcg = (
+        mean_share(values[defined], level) for values, defined in zip(*of, strict=True)
+    )
     return BankScore(
         bank,
         len({one.query_id for one in with_items}),

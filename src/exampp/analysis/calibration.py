@@ -49,7 +49,16 @@ from exampp.stats.calibration import (
     rated_passages,
     reliability_curve,
 )
-from exampp.stats.estimate import LEVEL, MOST_DRAWS, Estimate, Floats, check_draws, draw_queries
+from exampp.stats.estimate import (
+    LEVEL,
+    MOST_DRAWS,
+    Estimate,
+    Floats,
+    Indices,
+    Ints,
+    check_draws,
+    draw_queries,
+)
 
 _SCORES = ("score", "constant", "before", "calibrated", "low", "high")
 
@@ -62,7 +71,7 @@ class CalibrationFindings(Result):
     """
 
     calibration: Calibration
-    confusion: NDArray[np.int64]
+    confusion: Ints
     notes: tuple[str, ...] = ()
 
     @property
@@ -173,7 +182,6 @@ def reliability_table(calibration: Calibration) -> Table:
     return Table.of(["passages", "mean probability", "share people judged so"], rows, caption)
 
 
-Labels = NDArray[np.int64]
 MODELS: Mapping[CalibrationModel, str] = {
     "logistic": "logistic regression on all ratings of a passage",
     "isotonic": "isotonic regression on the mean rating of a passage",
@@ -227,12 +235,12 @@ class _Judged:
     """Judged passages of all queries, concatenated; `group` is the index of each one's query."""
 
     query_ids: tuple[str, ...]
-    group: NDArray[np.intp]
+    group: Indices
     vectors: Floats
     means: Floats
     bests: Floats
     seconds: Floats
-    labels: Labels
+    labels: Ints
 
     @classmethod
     def of(cls, rated: Iterable[RatedPassages], sources: Sequence[SourceGrader]) -> _Judged:
@@ -311,7 +319,7 @@ class _Trained:
     source: str
 
     @cached_property
-    def fold(self) -> NDArray[np.intp]:
+    def fold(self) -> Indices:
         """The fold of every query: nearly equal in size, by a hash of seed and id."""
         ids = self.data.query_ids
         order = sorted(range(len(ids)), key=lambda i: _hash(self.settings.seed, ids[i]))
@@ -325,7 +333,7 @@ class _Trained:
         return [int(number) for number in np.unique(self.fold)]
 
     @cached_property
-    def of_passage(self) -> NDArray[np.intp]:
+    def of_passage(self) -> Indices:
         """The fold of every passage."""
         return np.asarray(self.fold[self.data.group], np.intp)
 
@@ -356,7 +364,7 @@ class _Trained:
         return expected_labels(self.reached, self.data.known)
 
     @cached_property
-    def codes(self) -> NDArray[np.intp]:
+    def codes(self) -> Indices:
         """The index of people's labels among the known labels."""
         return np.searchsorted(self.data.known, self.data.labels)
 
@@ -375,7 +383,7 @@ class _Trained:
         }
 
     @cached_property
-    def predicted(self) -> NDArray[np.intp]:
+    def predicted(self) -> Indices:
         """The index of the predicted label of every passage, held out."""
         found = np.empty(len(self.data.labels), np.intp)
         for number, model in self.folds.items():
@@ -454,9 +462,7 @@ class _Trained:
                 None if name == "AUC" else _number(score(same, ones)),
             )
 
-    def _labels(
-        self, predicted: NDArray[np.intp], frozen: FittedModel
-    ) -> Iterator[CalibrationScore]:
+    def _labels(self, predicted: Indices, frozen: FittedModel) -> Iterator[CalibrationScore]:
         """Yield agreement of labels. Before: the best rating, scaled to the labels."""
         data = self.data
         top, lowest = data.known[-1], data.known[0]
@@ -486,14 +492,14 @@ class _Trained:
         self,
         name: str,
         statistic: str,
-        before: NDArray[np.intp],
-        predicted: NDArray[np.intp],
+        before: Indices,
+        predicted: Indices,
         level: int | None = None,
     ) -> CalibrationScore:
         """Compare labels, or with a `level` whether they reach it."""
         known = range(len(self.data.known) if level is None else 2)
 
-        def estimate(labels: NDArray[np.intp]) -> Estimate:
+        def estimate(labels: Indices) -> Estimate:
             people, machine = self.codes, labels
             if level is not None:
                 people, machine = ((one >= level).astype(np.intp) for one in (people, machine))

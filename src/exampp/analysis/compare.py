@@ -36,7 +36,6 @@ from exampp.results.view import Cell, Column, Readers, programs_only
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.significance import (
-    PERMUTATIONS,
     TOO_FEW_SHARED_QUERIES,
     Pair,
     compare_pairs,
@@ -417,13 +416,16 @@ def total(comparison: SystemComparison) -> Table:
     ]
     # people see no test of scores that missing grades may change: the verdict has the limits
     tested: Readers = "programs" if comparison.possible_difference else "all"
-    columns: list[str | Column] = ["measure", comparison.first, comparison.second, "difference"]
-    columns += [Column(name, readers=tested) for name in ("95% low", "high")]
-    columns += [Column("p", 5, readers=tested), Column("d_z", readers=tested), "queries"]
-    columns += [Column(name, readers=tested) for name in ("better", "worse", "equal")]
+    columns: list[str | Column] = [
+        *("measure", comparison.first, comparison.second, "difference"),
+        *(Column(name, readers=tested) for name in ("95% low", "high")),
+        *(Column("p", 5, readers=tested), Column("d_z", readers=tested), "queries"),
+        *(Column(name, readers=tested) for name in ("better", "worse", "equal")),
+        *PROVENANCE_COLUMNS,
+    ]
     title = f"{comparison.second} compared with {comparison.first}, {caption(comparison.board)}"
     return Table.of(
-        [*columns, *PROVENANCE_COLUMNS],
+        columns,
         [row],
         title,
         [*_notes(comparison), *comparison.board.notes],
@@ -444,8 +446,11 @@ def by_query(
         ]
         for query in comparison.queries
     ]
-    columns: list[str | Column] = ["query_id", "query", comparison.first, comparison.second]
-    columns += ["difference", "gained", "lost", *[Column("unknown", readers="people")] * partial]
+    columns: list[str | Column] = [
+        *("query_id", "query", comparison.first, comparison.second),
+        *("difference", "gained", "lost"),
+        *[Column("unknown", readers="people")] * partial,
+    ]
     return Table.of(columns, rows, f"{comparison.column.name} by query, largest differences first")
 
 
@@ -544,7 +549,6 @@ def compare_systems(
     min_rating: int | None = None,
     k: int | None = None,
     subtopics: SubtopicChoice = "auto",
-    permutations: int = PERMUTATIONS,
     seed: int = 0,
     read: ReadDossiers = lambda _: (),
 ) -> SystemComparison:
@@ -587,7 +591,6 @@ def compare_systems(
             counts,
             np.array([[1, 0]]),
             within=column.difference_range,
-            permutations=permutations,
             seed=seed,
         ),
     )

@@ -73,7 +73,6 @@ def scatter_figure(
     column: MeasureColumn,
     official: Mapping[str, float],
     *,
-    named: str = "official",
     subtitle: str = "",
     decimals: int | None = None,
 ) -> Figure:
@@ -89,7 +88,7 @@ def scatter_figure(
     theirs = ranks_of({system: -official[system] for system in both})
     points = [lines.RankPair(system, theirs[system], ours[system]) for system in both]
     tau = kendall([one.official for one in points], [one.ours for one in points]).value
-    drawn = lines.rank_scatter(points, column.name, official=named, subtitle=subtitle, tau=tau)
+    drawn = lines.rank_scatter(points, column.name, subtitle=subtitle, tau=tau)
     return _of(board, drawn)
 
 

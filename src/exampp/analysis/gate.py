@@ -793,8 +793,8 @@ def _at_worst(plain: GateRow, ends: Sequence[GateRow], share: float, measure: st
     verdict, why = plain.verdict, plain.why
     if {one.verdict for one in ends} != {verdict}:
         verdict = "cannot be told"
-        why = f"{_describe_missing(share, measure)}, and the verdict depends on it. "
-        why += _fix_missing(share)
+        missing = _describe_missing(share, measure)
+        why = f"{missing}, and the verdict depends on it. {_fix_missing(share)}"
     return plain._replace(
         verdict=verdict,
         low=min(one for one in lows if one is not None) if known else None,

@@ -18,7 +18,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,20 +39,22 @@ from exampp.errors import InputError
 from exampp.items.generation import WritingTask
 from exampp.items.improvement_rounds import ChoiceBasis
 from exampp.measures.board import describe_source
+from exampp.measures.cover import ItemScores
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import grade_notes, missing_prerequisite
 from exampp.records.gradebook import Gradebook, QueryGrades, check_testable
 from exampp.records.items import IMPROVES, BankTexts, makers_of
 from exampp.records.wording import counted, cut_text, signed
 from exampp.results.notes import Note, merge_notes, note, with_code
+from exampp.results.plots.dots import intervals_figure
+from exampp.results.plots.figure import Figure, Spread
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, programs_only
 from exampp.sanitize import check_integer
-from exampp.stats.estimate import LEVEL, Estimate, Floats
+from exampp.stats.estimate import LEVEL, Estimate, Floats, Indices
 from exampp.stats.held_out import (
     FEWEST_QUERIES,
     Halves,
-    Indices,
     agreement,
     agreement_without_each,
     draw_halves,
@@ -62,9 +64,6 @@ from exampp.stats.held_out import (
 )
 from exampp.stats.item_analysis import ranked
 from exampp.stats.rank_correlation import kendall_rows
-
-if TYPE_CHECKING:
-    from exampp.results.plots.figure import Figure
 
 SPLITS = 10
 SIMILAR = 0.4
@@ -221,9 +220,6 @@ class Improvement(Result):
 
     def plot(self) -> Figure:
         """Plot the gain in each measure with its interval."""
-        from exampp.results.plots.dots import intervals_figure
-        from exampp.results.plots.figure import Spread
-
         rows = [
             Spread(
                 f"{one.measure}: {one.before:.3f} to {one.after:.3f}",
@@ -274,7 +270,7 @@ class Improvement(Result):
         columns = [
             *(Column("query"), Column("item"), Column("change")),
             *(Column("systems", 2), Column("passages", 2), Column("faults"), Column("text")),
-            *programs_only("accepted"),
+            *programs_only("confirmed"),
         ]
         rows: list[list[Cell]] = [
             [
@@ -361,7 +357,7 @@ def improve(
     groups = related_groups(exam.similarity(), SIMILAR)
     halves = _halves(exam, groups, _shown_systems(texts), settings)
     caption = _caption(book, exam, groups, settings)
-    notes = [*grade_notes(book), *_notes(texts, exam.scores.systems)]
+    notes = [*grade_notes(book), *_notes(texts, exam.scores)]
     if lacking := _lacking(exam, halves):
         return Improvement(
             caption, book.grader.key, settings, lacking=lacking, notes=merge_notes(notes)
@@ -654,8 +650,10 @@ def _caption(
     return "; ".join(parts)
 
 
-def _notes(texts: BankTexts, systems: Sequence[str]) -> Iterator[Note]:
-    """Warn of systems of the family of models that wrote items on trial."""
+def _notes(texts: BankTexts, scores: ItemScores) -> Iterator[Note]:
+    """Warn of missing grades, and of systems related to the writers of items on trial."""
+    if scores.missing:
+        yield note("items-ungraded", share=scores.missing)
     writers = {
         maker
         for entry in texts.entries
@@ -664,7 +662,7 @@ def _notes(texts: BankTexts, systems: Sequence[str]) -> Iterator[Note]:
         for maker in makers_of(item.extra, entry.extra)
     }
     families = {family for writer in writers for family in families_of(writer)}
-    found = {name: families & set(families_of(name)) for name in systems}
+    found = {name: families & set(families_of(name)) for name in scores.systems}
     akin = {name: shared for name, shared in sorted(found.items()) if shared}
     if akin:
         common = set().union(*akin.values())

@@ -17,7 +17,6 @@ from exampp.results.view import Cell, Column, programs_only
 from exampp.stats.estimate import Bools, Floats
 from exampp.stats.item_analysis import (
     CUT,
-    SEED,
     SPLITS,
     HeldOut,
     Score,
@@ -60,18 +59,13 @@ class ItemChoice(NamedTuple):
 def choices(
     scores: ItemScores,
     officials: Mapping[str, Mapping[str, float]],
-    *,
-    splits: int = SPLITS,
-    seed: int = SEED,
 ) -> Iterator[ItemChoice]:
     """Yield every selection of items against every official leaderboard (rank 1 is best)."""
     for official, ranks in officials.items():
-        yield from _against(scores, official, ranks, splits, seed)
+        yield from _against(scores, official, ranks)
 
 
-def _against(
-    scores: ItemScores, official: str, ranks: Mapping[str, float], splits: int, seed: int
-) -> Iterator[ItemChoice]:
+def _against(scores: ItemScores, official: str, ranks: Mapping[str, float]) -> Iterator[ItemChoice]:
     both, better = _both(scores.systems, ranks)
     columns, credit = scores.columns[both], scores.credit[both]
     ways: tuple[Score, Score] = (
@@ -80,7 +74,7 @@ def _against(
     )
     held_out: Mapping[tuple[float | str, int], HeldOut] = {}
     if len(better) >= FEWEST_SYSTEMS:
-        held_out = cross_validate(columns, better, CUTS, ways, CUT, splits=splits, seed=seed)
+        held_out = cross_validate(columns, better, CUTS, ways, CUT)
     selections: dict[float | str, Bools | None] = {ALL: np.ones(len(scores.item_ids), np.bool_)}
     selections |= {cut: select_items(scores.columns, cut) for cut in CUTS}
     selections[RANDOM] = None

@@ -23,8 +23,8 @@ import numpy as np
 from exampp.measures.cover import ItemScores, cover_exams, item_scores
 from exampp.measures.exams import SubtopicChoice, lay_out
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades
-from exampp.stats.estimate import Bools, EstimateRows, Floats
-from exampp.stats.held_out import Halves, Indices, agreement, pair_orders
+from exampp.stats.estimate import Bools, EstimateRows, Floats, Indices
+from exampp.stats.held_out import Halves, agreement, pair_orders
 from exampp.stats.item_analysis import pearson_rows
 
 FOLDS = 5

@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exampp.analysis.item_selection import ItemChoice, choices, choices_table
 from exampp.analysis.phrases import worst_systems
@@ -39,7 +38,7 @@ from exampp.results.plots.lines import item_scatter
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, Value, programs_only
 from exampp.sanitize import check_integer
-from exampp.stats.estimate import MOST_DRAWS, Bools, Floats
+from exampp.stats.estimate import MOST_DRAWS, Bools, Floats, Indices
 from exampp.stats.item_analysis import (
     FEWEST_SYSTEMS,
     SplitHalves,
@@ -514,10 +513,8 @@ def analyze(
     """
     check_testable(book)
     texts = texts or BankTexts()
-    once, first, counted, jackknife = _counted_once(scores, texts)
-    distinct = first == np.arange(len(first))
-    columns = counted.columns
-    outlier = np.array([system != jackknife.system for system in scores.systems], np.bool_)
+    once = _counted_once(scores, texts)
+    repeated = np.flatnonzero(once.first != np.arange(len(once.first))).tolist()
     officials = officials or {}
     missing = missing_prerequisite(book)
     return ItemAnalysis(
@@ -525,10 +522,10 @@ def analyze(
         caption=caption,
         grader_key=book.grader.key,
         settings=settings,
-        items=tuple(_items(book, scores, counted, settings, texts)),
-        exams=tuple(_exams(once, columns, outlier, jackknife, settings)),
-        jackknife=jackknife,
-        repeated={int(at): int(first[at]) for at in np.flatnonzero(~distinct)},
+        items=tuple(_items(book, scores, once, settings, texts)),
+        exams=tuple(_exams(once, settings)),
+        jackknife=once.jackknife,
+        repeated={at: int(once.first[at]) for at in repeated},
         floor=chance_floor(book, [scores.min_rating], scores.k, scores.subtopics),
         choices=tuple(choices(scores, officials)),
         notes=(*filter(None, [missing_texts_note(texts.entries)]), *grade_notes(book)),
@@ -541,25 +538,36 @@ def analyze(
 
 def discriminations(scores: ItemScores, texts: BankTexts) -> dict[Key, float | None]:
     """Return the correlation of each item with the rest of the exam, without the outlier system."""
-    _, _, counted, _ = _counted_once(scores, texts)
-    rest = item_rest(counted.without)
+    once = _counted_once(scores, texts)
+    rest = item_rest(once.columns[once.stays])
     names = (scores.queries[query] for query in scores.query)
     keys = zip(names, scores.item_ids, strict=True)
-    return {key: rest.at(at) for key, at in zip(keys, counted.places.tolist(), strict=True)}
+    return {key: rest.at(at) for key, at in zip(keys, once.places.tolist(), strict=True)}
 
 
-def _counted_once(
-    scores: ItemScores, texts: BankTexts
-) -> tuple[ItemScores, NDArray[np.intp], _Columns, Jackknife]:
-    """Return the scores without repeated items, the first of each, columns, and jackknife."""
+class _CountedOnce(NamedTuple):
+    """An exam in which repeated items count once: its `scores`, and systems x items as `columns`.
+
+    Of every item of the whole exam, `first` is the first that it repeats, or itself, and `places`
+    the column of that. `stays` are the systems but the outlier of the jackknife.
+    """
+
+    scores: ItemScores
+    columns: Floats
+    first: Indices
+    places: Indices
+    jackknife: Jackknife
+    stays: Bools
+
+
+def _counted_once(scores: ItemScores, texts: BankTexts) -> _CountedOnce:
     first = first_of_repeated(scores, texts)
     distinct = first == np.arange(len(first))
     once = scores.only(distinct)
-    columns = once.columns
-    jackknife = _jackknife(once, columns)
-    outlier = np.array([system != jackknife.system for system in scores.systems], np.bool_)
+    jackknife = _jackknife(once, once.columns)
+    stays = np.array([system != jackknife.system for system in scores.systems], np.bool_)
     places = np.cumsum(distinct)[first] - 1
-    return once, first, _Columns(columns, columns[outlier], places), jackknife
+    return _CountedOnce(once, once.columns, first, places, jackknife, stays)
 
 
 # ---- the exam ------------------------------------------------------------------------------------
@@ -575,13 +583,8 @@ def _jackknife(scores: ItemScores, columns: Floats) -> Jackknife:
     return Jackknife(found, system, known[system], error)
 
 
-def _exams(
-    scores: ItemScores,
-    columns: Floats,
-    outlier: Bools,
-    jackknife: Jackknife,
-    settings: ItemSettings,
-) -> Iterator[ExamRow]:
+def _exams(once: _CountedOnce, settings: ItemSettings) -> Iterator[ExamRow]:
+    scores, outlier = once.scores, once.jackknife.system
     halves = draw_item_halves(scores.groups, settings.splits, settings.seed)
     queries = draw_query_halves(len(scores.queries), settings.splits, settings.seed)
     means = scores.cover()
@@ -593,23 +596,21 @@ def _exams(
         seen.add(included.tobytes())
         out = [name for name, stays in zip(scores.systems, included, strict=True) if not stays]
         name = f"without {worst_systems(out, len(included))}" if out else "all systems"
-        yield _exam(name, drop, scores, columns, included, halves, queries)
-        if not drop and jackknife.system:
-            seen.add(outlier.tobytes())
-            name = f"without {jackknife.system}"
-            yield _exam(name, None, scores, columns, outlier, halves, queries)
+        yield _exam(name, drop, once, included, halves, queries)
+        if not drop and outlier:
+            seen.add(once.stays.tobytes())
+            yield _exam(f"without {outlier}", None, once, once.stays, halves, queries)
 
 
 def _exam(
     name: str,
     drop: float | None,
-    scores: ItemScores,
-    columns: Floats,
+    once: _CountedOnce,
     included: Bools,
     halves: Bools,
     queries: tuple[Bools, Bools],
 ) -> ExamRow:
-    some, credit = columns[included], scores.credit[included]
+    some, credit = once.columns[included], once.scores.credit[included]
     constant = is_constant(credit)
     rest = item_rest(some)
     first = credit[0] if len(credit) else np.zeros(credit.shape[1])
@@ -624,31 +625,23 @@ def _exam(
         constant=int(constant.sum()),
         negative=int((rest.defined & (rest.values < 0)).sum()),
         items=split_halves(some, halves, ~halves),
-        queries=split_halves(scores.of_queries(some), *queries),
+        queries=split_halves(once.scores.of_queries(some), *queries),
     )
 
 
 # ---- items ---------------------------------------------------------------------------------------
 
 
-class _Columns(NamedTuple):
-    """Systems x items, repeated items once; `without` the outlier; `places` are column indices."""
-
-    columns: Floats
-    without: Floats
-    places: NDArray[np.intp]
-
-
 def _items(
     book: Gradebook,
     scores: ItemScores,
-    counted: _Columns,
+    once: _CountedOnce,
     settings: ItemSettings,
     texts: BankTexts,
 ) -> Iterator[ItemStatistics]:
-    columns, at_once = counted.columns, counted.places.tolist()
+    columns, at_once = once.columns, once.places.tolist()
     total, rest, deleted = item_total(columns), item_rest(columns), alpha_if_deleted(columns)
-    without = item_rest(counted.without)
+    without = item_rest(columns[once.stays])
     constant = is_constant(scores.credit)
     covered = item_evidence(book, scores, settings.min_relevant)
     linted = linted_items(texts, covered)
@@ -718,7 +711,7 @@ def _swaps(scores: ItemScores) -> list[int]:
     return found
 
 
-def first_of_repeated(scores: ItemScores, texts: BankTexts) -> NDArray[np.intp]:
+def first_of_repeated(scores: ItemScores, texts: BankTexts) -> Indices:
     """Return for each item the first item of its exam with the same words and the same credit.
 
     Case, punctuation and whitespace make no difference. Items without a text repeat nothing.
@@ -833,10 +826,7 @@ def _cells(query: QueryGrades, min_rating: int, k: int) -> Iterator[tuple[Key, t
         read[ranking.passages[:k]] = True
     graded = (query.ratings[read] != MISSING).sum(axis=0).tolist()
     overturned = dict.fromkeys(query.item_ids, 0)
-    rows = {passage_id: at for at, passage_id in enumerate(query.passage_ids)}
-    columns = {item_id: at for at, item_id in enumerate(query.item_ids)}
-    for cell in query.decided:
-        stands = query.ratings[rows[cell.passage_id], columns[cell.item_id]]
-        overturned[cell.item_id] += bool(stands < min_rating <= cell.automatic)
+    for cell, place in query.decided_places():
+        overturned[cell.item_id] += bool(query.ratings[place] < min_rating <= cell.automatic)
     for item_id, count in zip(query.item_ids, graded, strict=True):
         yield (query.query_id, item_id), (count, overturned[item_id])

@@ -24,7 +24,7 @@ from exampp.records.wording import counted
 from exampp.results.notes import Note, note
 from exampp.results.result import Result, Table
 from exampp.results.view import Cell, Column, programs_only
-from exampp.stats.estimate import Estimate
+from exampp.stats.estimate import LEVEL, Estimate
 from exampp.stats.means import DIFFERENCE, mean_test
 
 GENERATION, RETRIEVAL, UNTOLD = "generation", "retrieval", "cannot be told"
@@ -76,7 +76,6 @@ class Omissions(Result):
     rows: tuple[RagShares, ...]
     items: tuple[OmittedItem, ...]
     missed: tuple[OmittedItem, ...]
-    level: float
     notes: tuple[str, ...]
 
     @property
@@ -157,8 +156,6 @@ def find_omissions(
     scores: ItemScores,
     texts: BankTexts,
     pairs: Mapping[str, str] | None = None,
-    *,
-    level: float = 0.95,
 ) -> Omissions:
     """Compare what RAG systems retrieved with their answers, by covered items.
 
@@ -184,11 +181,10 @@ def find_omissions(
     rows, items, missed = [], [], []
     for answer, retrieved in pairs.items():
         in_answer, in_retrieved = covered[place[answer]], covered[place[retrieved]]
-        rows.append(_shares(scores, answer, retrieved, in_answer, in_retrieved, level))
+        rows.append(_shares(scores, answer, retrieved, in_answer, in_retrieved))
         items += list(_left_out(scores, words, answer, in_retrieved & ~in_answer))
         missed += list(_left_out(scores, words, answer, ~in_retrieved & ~in_answer))
-    notes = tuple(_notes(scores, level))
-    return Omissions(tuple(rows), tuple(items), tuple(missed), level, notes)
+    return Omissions(tuple(rows), tuple(items), tuple(missed), tuple(_notes(scores)))
 
 
 def _shares(
@@ -197,13 +193,12 @@ def _shares(
     retrieved: str,
     in_answer: NDArray[np.bool_],
     had: NDArray[np.bool_],
-    level: float,
 ) -> RagShares:
     cases = np.stack([had & in_answer, had & ~in_answer, ~had & in_answer, ~had & ~in_answer])
     columns = cases * scores.shares()
     both, unsaid, unretrieved, neither = columns.sum(axis=1).tolist()
     by_query = scores.of_queries(columns) * len(scores.queries)
-    difference = mean_test(by_query[1] - by_query[3], DIFFERENCE, level).estimate
+    difference = mean_test(by_query[1] - by_query[3], DIFFERENCE, LEVEL).estimate
     queries = len(scores.queries)
     return RagShares(answer, retrieved, both, unsaid, unretrieved, neither, difference, queries)
 
@@ -217,12 +212,12 @@ def _left_out(
         yield OmittedItem(answer, query, item, texts.get((query, item), ""))
 
 
-def _notes(scores: ItemScores, level: float) -> Iterator[Note]:
+def _notes(scores: ItemScores) -> Iterator[Note]:
     queries, missing = len(scores.queries), scores.missing
-    yield unseen_failures(queries, level)
+    yield unseen_failures(queries, LEVEL)
     if missing:
         yield note("items-ungraded", share=missing)
     yield note(
         "bank-shares", least=scores.min_rating, k=scores.k, queries=counted(queries, "query")
     )
-    yield note("losses", level=percent(level))
+    yield note("losses", level=percent(LEVEL))

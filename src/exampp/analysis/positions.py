@@ -61,15 +61,14 @@ class PositionEffect(Result):
             ("any difference of positions", None, tests.any_p),
             ("item before", tests.leak, tests.leak_p),
         ]
-        caption = f"Order of items: {self.grader}, {tests.cells:,} ratings in {tests.requests:,} "
-        caption += "requests"
+        sizes = f"{tests.cells:,} ratings in {tests.requests:,} requests"
         means = [(self.grader, *one) for one in tests.means]
         names = programs_only("grader")
         return {
             "order": Table.of(
                 [*names, "effect", Column("size", 2), Column("p (Holm)", 3, key="p")],
                 [[self.grader, *row] for row in rows],
-                caption,
+                f"Order of items: {self.grader}, {sizes}",
                 verdict=self.headline,
             ),
             "positions": Table.of(

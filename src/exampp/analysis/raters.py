@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.measures.qrels import Labelling, graded_passages, label_passages
+from exampp.measures.qrels import Labelling, Labels, graded_passages, label_passages
 from exampp.records import Judgment
 from exampp.records.decisions import standing_decisions
 from exampp.records.gradebook import (
@@ -51,7 +51,6 @@ from exampp.store.decisions import JudgedCell
 
 Layout = Literal["GRADED", "MERGE", "LENIENT", "STRICT"]
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
-Labels = NDArray[np.int32]
 
 SAME_IN_TWO = {"kappa_linear": "kappa", "kappa_quadratic": "kappa", "alpha_ordinal": "alpha"}
 """With two categories there is one distance, and these are the same number."""

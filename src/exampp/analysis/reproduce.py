@@ -199,7 +199,10 @@ def reproduce(inputs: Inputs | None = None) -> Reproduction:
     """Recompute all printed tables as far as the printed numbers and `inputs` allow."""
     inputs = inputs or Inputs({}, {}, {})
     cells = [
-        one for table in printed_tables() for one in _COMPUTED.get(table.kind, _none)(table, inputs)
+        one
+        for table in printed_tables()
+        if table.kind in _COMPUTED
+        for one in _COMPUTED[table.kind](table, inputs)
     ]
     return Reproduction(printed_tables(), tuple(cells), tuple(_unused(inputs)))
 
@@ -232,10 +235,6 @@ def printed_tables() -> tuple[PrintedTable, ...]:
 
 def _rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.split("|")] for line in text.strip().splitlines()]
-
-
-def _none(_table: PrintedTable, _inputs: Inputs) -> Iterator[PrintedCell]:
-    yield from ()
 
 
 # ---- leaderboards --------------------------------------------------------------------------------

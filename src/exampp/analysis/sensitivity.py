@@ -269,8 +269,10 @@ class Sensitivity(Result):
 
     def records(self) -> Mapping[str, Table]:
         """Return a row per combination, with its result."""
-        columns = ["number", *CHOICES, "counted", "equal_to", "impossible"]
-        columns += [*(f"kendall_{name}" for name in self.officials), "grader_key"]
+        columns = [
+            *("number", *CHOICES, "counted", "equal_to", "impossible"),
+            *(*(f"kendall_{name}" for name in self.officials), "grader_key"),
+        ]
         rows: list[list[Value]] = [
             [
                 *(one.number, *(getattr(one, choice) for choice in CHOICES)),

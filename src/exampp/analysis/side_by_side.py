@@ -112,8 +112,10 @@ class SideBySide(Result):
 
     def records(self) -> dict[str, Table]:
         """Return a row per system, method, measure and threshold; the correlations if any."""
-        columns = ["system", "method", "grader_key", "measure", "min_rating", "mean", "stderr"]
-        columns += [name.replace(" ", "_") for name in official_columns(self.officials)]
+        columns = [
+            *("system", "method", "grader_key", "measure", "min_rating", "mean", "stderr"),
+            *(name.replace(" ", "_") for name in official_columns(self.officials)),
+        ]
         rows = [
             [
                 *(system, one.method, one.key, one.scoring.measure, one.scoring.min_rating),

@@ -14,18 +14,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exampp.items.edits import bank_difference
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ratings, choose_systems
 from exampp.records.items import BankTexts, Item
+from exampp.stats.estimate import Indices
 from exampp.store.bank import ItemChange, ItemState
 
 CAUSES = ("responses", "bank", "grades", "decisions")
 """The parts of an exam that a mix takes from one version each."""
 Mix = Sequence[int]
 """For each of `CAUSES` the version that it is taken from: 0 the earlier one, 1 the later one."""
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ class CellChange(NamedTuple):
 
 def _match(
     here: Sequence[Sequence[Hashable]], there: Sequence[Sequence[Hashable]]
-) -> tuple[Places, Places]:
+) -> tuple[Indices, Indices]:
     """Pair what is the same; return for each entry the index of its partner, -1 without one.
 
     Entries have several keys, the most specific first; None never matches.

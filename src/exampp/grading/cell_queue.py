@@ -27,14 +27,6 @@ Value = TypeVar("Value")
 INTERRUPTED = "grading was interrupted"
 
 
-class _Sent(NamedTuple):
-    """A cell with an open request; `limit` is the token limit that was known then."""
-
-    cell: PendingCells
-    kept: int | None
-    limit: int | None
-
-
 def grade_cells(
     grading: Grading, cells: Sequence[PendingCells], put: Callable[[int, Grade], None]
 ) -> None:
@@ -50,25 +42,27 @@ def grade_cells(
     first = True
     while waiting:
         again: dict[int, PendingCells] = {}
-        for number, cell, grade in _replies(grading, waiting, put):
+        for number, grade in _replies(grading, waiting, put):
             if grade is None:
-                again[number] = cell
+                again[number] = waiting[number]
                 continue
             if first or grade.state is not State.FAILED:
                 put(number, grade)
             if first and grading.grader.varies and grade.state in UNREADABLE:
-                again[number] = cell
+                again[number] = waiting[number]
         waiting, first = again, False
 
 
 def _replies(
     grading: Grading, cells: Mapping[int, PendingCells], put: Callable[[int, Grade], None]
-) -> Iterator[tuple[int, PendingCells, Grade | None]]:
+) -> Iterator[tuple[int, Grade | None]]:
     """Yield cells with the grade of their reply, None if the token limit has decreased since.
 
     `put` gets the cells whose prompt cannot be filled.
     """
-    grader, sent, left = grading.grader, dict[int, _Sent](), set(cells)
+    grader, left = grading.grader, set(cells)
+    # what a request keeps of the passage, and the token limit that was known then
+    sent: dict[int, tuple[int | None, int | None]] = {}
 
     def requests() -> Iterator[Request]:
         for number, cell in cells.items():
@@ -79,7 +73,7 @@ def _replies(
                 put(number, Grade("", State.FAILED, detail={"reason": str(error)}))
                 left.discard(number)
                 continue
-            sent[number] = _Sent(cell, request.kept, limit)
+            sent[number] = request.kept, limit
             yield request
 
     replies = Replies(grader)
@@ -87,12 +81,12 @@ def _replies(
         if fault := describe_mismatch(replies.arrived[0], sent):
             raise InputError(fault, hint="A grader yields each request once, with its Reply")
         request, reply = replies.arrived.popleft()
-        cell, kept, limit = sent.pop(request.key)
+        kept, limit = sent.pop(request.key)
         left.discard(request.key)
         reply, now = sanitize_reply(reply), grader.limit
         is_too_long = reply.fault and now is not None and (limit is None or now < limit)
-        grade = None if is_too_long else grading.rules.read(cell, reply, kept)
-        yield request.key, cell, grade
+        grade = None if is_too_long else grading.rules.read(cells[request.key], reply, kept)
+        yield request.key, grade
     if left:
         why = grader.stopped or "the grader ended before it had answered everything"
         raise Unfinished(f"{why}; {len(left)} of {len(cells)} cells have no grade")

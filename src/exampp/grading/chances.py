@@ -145,9 +145,8 @@ def skipped_cells(
     features = cell_features(query, texts, _most_passages(target))
     chances = cell_chances(models[fold_of(query.query_id)], features)
     chances[chances >= target.may_miss] = 1
-    for one in query.decided:
-        row, column = query.passage_ids.index(one.passage_id), query.item_ids.index(one.item_id)
-        chances[row, column] = 1
+    for _, place in query.decided_places():
+        chances[place] = 1
     return SkippedCells(chances, drawn_items(query, target))
 
 

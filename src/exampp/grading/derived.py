@@ -477,8 +477,7 @@ def _identity_of_vote(
     # the members identify the grader, not their order
     named.sort(key=lambda one: one["key"])
     name, first = f"vote-{rule}" + (f"-{steps}" if steps > 1 else ""), members[0].identity
-    vote: dict[str, Any] = {"rule": rule, "members": named, "at_least": least}
-    if steps > 1:
-        vote["steps"] = steps
+    of_steps = {"steps": steps} if steps > 1 else {}
+    vote = {"rule": rule, "members": named, "at_least": least, **of_steps}
     lowest, highest = first.lowest * steps, first.highest * steps
     return GraderIdentity(name, name, first.kind, lowest, highest, {"vote": vote})

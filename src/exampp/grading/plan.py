@@ -211,7 +211,7 @@ def join_grading(
     thresholds: tuple[float, ...] = (),
     unnumbered: str | None = None,
     matching: str | None = None,
-    settings: Mapping[str, Any] | None = None,
+    answers_of: str | None = None,
 ) -> Grading:
     """Combine a backend and a prompt; the identity determines every reply and rating.
 
@@ -235,7 +235,7 @@ def join_grading(
             **({"thresholds": list(thresholds)} if thresholds else {}),
             **_unnumbered(grader, prompt, unnumbered),
             **_matching(prompt, matching),
-            **(settings or {}),
+            **({"answers_of": answers_of} if answers_of else {}),
         },
     )
     return Grading(grader, prompt, identity, ReplyRules.of(prompt, identity.settings))
@@ -294,7 +294,7 @@ def _backend(name: str, known: Iterable[str] | None = None) -> Backend:
 def make_grading(
     name: str,
     options: Mapping[str, Any],
-    settings: Mapping[str, Any] | None = None,
+    answers_of: str | None = None,
     cluster: Cluster | None = None,
     wrap: Callable[[Grader], Grader] | None = None,
     in_bank: Sequence[str] = (),
@@ -317,7 +317,7 @@ def make_grading(
         values.get("prompt") or default_prompt(None, usual, backend.prompt)
     )
     kind = prompt_kind(prompt, values.get("kind"), in_bank)
-    check_answers_of(prompt, (settings or {}).get("answers_of"))
+    check_answers_of(prompt, answers_of)
     if cluster is None:
         grader = check_grader(make_grader(name, prompt, values))
     elif name == "openai":
@@ -344,7 +344,7 @@ def make_grading(
         thresholds=THRESHOLDS if prompt.reading == "thresholds" else (),
         unnumbered=values.get("unnumbered"),
         matching=values.get("matching"),
-        settings=settings,
+        answers_of=answers_of,
     )
 
 
@@ -383,13 +383,12 @@ def make_batch_grading(
     offline = batches.offline or (batches.cancel and grader not in {row.provider for row in out})
     if offline:
         options = {"api_key": "none", **options}
-    settings = {"answers_of": answers_of} if answers_of else None
 
     def wrap(backend: Grader) -> Grader:
         inner = cast("OpenAICompatibleGrader", backend)
         return BatchGrader(inner, connection, batches, offline=offline)
 
-    return make_grading(grader, options, settings, wrap=wrap, in_bank=in_bank, prepare=prepare)
+    return make_grading(grader, options, answers_of, wrap=wrap, in_bank=in_bank, prepare=prepare)
 
 
 def check_no_open_batches(connection: sqlite3.Connection, grader: int) -> None:
@@ -613,7 +612,6 @@ def _grading_of(
     cluster: Cluster | None,
     prepare: Callable[[Grader, Prompt, str], None],
 ) -> Grading:
-    settings = {"answers_of": answers_of} if answers_of else None
     if callable(grader) and not hasattr(grader, "answer"):
         if answers_of:
             raise InputError("a function grades passages, not answers", hint="Remove answers_of")
@@ -626,7 +624,7 @@ def _grading_of(
     if isinstance(grader, str):
         if function.name is not None:
             raise InputError(f"the grader {grader} already has a name", hint="Remove name")
-        return make_grading(grader, options, settings, cluster, in_bank=kinds, prepare=prepare)
+        return make_grading(grader, options, answers_of, cluster, in_bank=kinds, prepare=prepare)
     if isinstance(grader, type):
         raise InputError(f"{grader.__name__} is a class", hint="Pass an instance")
     own = check_grader(grader)
@@ -645,7 +643,7 @@ def _grading_of(
         kind,
         unnumbered=named.unnumbered,
         matching=named.matching,
-        settings=settings,
+        answers_of=answers_of,
     )
 
 
@@ -749,11 +747,11 @@ def first_cells(
     """Return some of the first cells of an exam, with the check whether a reply is read."""
     rules = ReplyRules(prompt, unnumbered=UNNUMBERED[1])
     cells = []
-    for number, one in enumerate(islice(pending_cells(connection, None, exam), FIRST * APART)):
-        if number % APART == 0:
-            with suppress(InputError):
-                request = build_request(prompt, exam.kind, grader, number, one)
-                cells.append(FirstCell(request, partial(_has_grade, rules, one)))
+    some = islice(pending_cells(connection, None, exam), 0, FIRST * APART, APART)
+    for number, one in enumerate(some):
+        with suppress(InputError):
+            request = build_request(prompt, exam.kind, grader, number, one)
+            cells.append(FirstCell(request, partial(_has_grade, rules, one)))
     return cells
 
 

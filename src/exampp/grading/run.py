@@ -363,13 +363,14 @@ class GradingRun:
         with self.connection, transaction(self.connection):
             rules = self.grading.rules.stored
             self._key = record_rules(self.connection, self.grading.identity, rules)
-            provenance = self.grading.grader.provenance or {}
-            detail = {**provenance, **active_detail(self._owner, self._progress.total)}
-            detail["bank"] = self.exam.bank
-            if self.target is not None:
-                detail["for"] = self.target.stored
-            if self.exam.after is not None:
-                detail["after"] = self.exam.after[1]._asdict()
+            after = self.exam.after
+            detail = {
+                **(self.grading.grader.provenance or {}),
+                **active_detail(self._owner, self._progress.total),
+                "bank": self.exam.bank,
+                **({} if self.target is None else {"for": self.target.stored}),
+                **({} if after is None else {"after": after[1]._asdict()}),
+            }
             at = datetime.now(UTC).isoformat()
             self._run = start_run(self.connection, self._key, at, detail)
         self._started, self._before = time.monotonic(), self.grading.grader.billed

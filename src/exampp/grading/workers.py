@@ -16,7 +16,7 @@ import platform
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from operator import attrgetter
 from time import monotonic
@@ -99,22 +99,22 @@ class WorkerPool(Protocol):
         """Release a worker permanently, and start no other on its node."""
 
 
+@dataclass(slots=True)
 class _Batch:
     """Requests that are sent together, the number of lost workers, and the time of sending."""
 
-    def __init__(self, requests: Sequence[Request]) -> None:
-        self.requests = {one.key: one for one in requests}
-        self.losses = 0
-        self.given = 0.0
+    requests: dict[int, Request]
+    losses: int = 0
+    given: float = 0.0
 
 
+@dataclass(slots=True)
 class _Member:
     """An active worker: the numbers of its batches, and the size of the next."""
 
-    def __init__(self) -> None:
-        self.batches: dict[int, None] = {}
-        self.size = FIRST
-        self.since = 0.0
+    batches: dict[int, None] = field(default_factory=dict)
+    size: int = FIRST
+    since: float = 0.0
 
     def paced(self, batch: _Batch) -> None:
         """Adapt the batch size to the time of a batch."""
@@ -292,7 +292,7 @@ class SpreadGrader(Grader):
         """Prepare the next batch; return whether there is one."""
         if requests := source.pull(size):
             self._number += 1
-            self._batches[self._number] = _Batch(requests)
+            self._batches[self._number] = _Batch({one.key: one for one in requests})
             self._orphans.append(self._number)
         return bool(requests)
 

@@ -238,8 +238,7 @@ def _name_of(source: ExamSource) -> str | None:
 
 class _Evaluator(providers.Evaluator):
     def __init__(self, measures: Iterable[Measure], judged: Iterable[Qrel]) -> None:
-        self._wanted: defaultdict[tuple[ExamSource, int | None], list[ExamMeasure]]
-        self._wanted = defaultdict(list)
+        self._wanted = defaultdict[tuple[ExamSource, int | None], list[ExamMeasure]](list)
         mine = [one for one in measures if isinstance(one, ExamMeasure)]
         for one in mine:
             self._wanted[one.source, one.params.get("min_rating")].append(one)

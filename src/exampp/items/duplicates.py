@@ -31,6 +31,7 @@ from exampp.items.text_rules import AUXILIARY
 from exampp.prompts.words import stem, visible_form
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import Gradebook, QueryGrades
+from exampp.records.grouping import grouped
 from exampp.records.items import DIFFERENT, SAME, joined_groups, marked_pairs
 from exampp.records.toml import parse_toml
 from exampp.records.wording import counted
@@ -441,10 +442,8 @@ def near_duplicates(items: Sequence[Item]) -> Iterator[NearDuplicate]:
     """
     texts = [item.text for item in items]
     apart = _kept_apart(items)
-    earlier: dict[int, list[DuplicatePair]] = {}
-    for pair in duplicate_pairs(texts):
-        if frozenset((pair.one, pair.other)) not in apart:
-            earlier.setdefault(pair.other, []).append(pair)
+    found = (one for one in duplicate_pairs(texts) if frozenset(one[:2]) not in apart)
+    earlier = grouped(found, lambda one: one.other)
     duplicates: set[int] = set()
     for index in sorted(earlier):
         pairs = [one for one in earlier[index] if one.one not in duplicates]
@@ -570,10 +569,8 @@ def _with_groups(query: QueryGrades, texts: Mapping[tuple[str, str], Item]) -> Q
 
 def duplicates_table(entries: Iterable[BankEntry]) -> Table:
     """Return one row per item in a group of duplicates, the most central item of a group first."""
-    by_query: dict[tuple[str, str], list[Item]] = {}
-    for entry in entries:
-        for item in entry.items:
-            by_query.setdefault((item.query_id, item.kind), []).append(item)
+    every = (item for entry in entries for item in entry.items)
+    by_query = grouped(every, lambda item: (item.query_id, item.kind))
     groups = [group for items in by_query.values() for group in duplicate_groups(items)]
     rows = [
         (

@@ -38,6 +38,7 @@ from exampp.prompts.generation import (
     read_items,
 )
 from exampp.records import Item, content_hash, item_id
+from exampp.records.grouping import grouped
 from exampp.records.items import IMPROVES
 from exampp.records.wording import counted
 from exampp.records.work import LATEST, LatestReply, WorkProgress
@@ -234,14 +235,10 @@ class GenerationRun:
             raise self._nothing(query_id)
         if self.tasks is not None:
             subjects_to_ask = [one for one in subjects_to_ask if one.query_id in self.tasks]
-        generated_by = self._generated_by()
-        generated: set[tuple[int, int]] = set()
-        failed: dict[tuple[int, int], str] = {}
-        once: dict[tuple[int, int], int] = {}
-        if not self.wish.more:
-            generated = generated_keys(self.connection, self.bank, generated_by)
-            failed = failed_replies(self.connection, self.bank, generated_by)
-            once = asked_once(self.connection, self.bank, generated_by)
+        earlier, anew = (self.connection, self.bank, self._generated_by()), self.wish.more > 0
+        generated = set[tuple[int, int]]() if anew else generated_keys(*earlier)
+        failed = {} if anew else failed_replies(*earlier)
+        once = {} if anew else asked_once(*earlier)
         texts = [
             one
             for one in subjects_to_ask
@@ -374,14 +371,12 @@ class GenerationRun:
         return GeneratedBy(self.model, self.prompt.name, self._hash, settings)
 
     def _load(self) -> None:
-        self._known = {}
-        for state in states(self.connection, self.bank):
-            if state.text and _WORD.search(state.text):
-                item = Item(
-                    *(state.item_id, state.query_id, state.text, state.kind, state.subtopic_id),
-                    weight=state.weight,
-                )
-                self._known.setdefault(state.query_id, []).append(item)
+        known = (
+            Item(one.item_id, one.query_id, one.text, one.kind, one.subtopic_id, (), one.weight)
+            for one in states(self.connection, self.bank)
+            if one.text and _WORD.search(one.text)
+        )
+        self._known = grouped(known, lambda item: item.query_id)
 
     def _texts(self, subject: Subject, missing: int = 0) -> tuple[str, str]:
         query = subject.query_text

@@ -24,6 +24,7 @@ from exampp.prompts.words import (
     visible_form,
 )
 from exampp.records import BankEntry, Item, content_hash
+from exampp.records.grouping import grouped
 from exampp.records.items import ItemEvidence
 from exampp.records.readings import describe_items_without_text
 from exampp.records.wording import counted
@@ -471,12 +472,8 @@ def _stems(text: str) -> frozenset[str]:
 
 
 def _pairs(entries: Iterable[BankEntry]) -> Iterator[Finding]:
-    groups: dict[tuple[str, str], list[Item]] = {}
-    for entry in entries:
-        for item in entry.items:
-            if _WORD.search(item.text):
-                groups.setdefault((item.query_id, item.kind), []).append(item)
-    for items in groups.values():
+    texts = (item for entry in entries for item in entry.items if _WORD.search(item.text))
+    for items in grouped(texts, lambda item: (item.query_id, item.kind)).values():
         for one in near_duplicates(items):
             item, like = one.item, one.like
             if look_alike(item.text, like.text):
@@ -505,11 +502,8 @@ def _never_fails(
 
 
 def _without_key(entries: Iterable[BankEntry]) -> Iterator[Finding]:
-    by_kind: dict[str, list[Item]] = {}
-    for entry in entries:
-        for item in entry.items:
-            by_kind.setdefault(item.kind, []).append(item)
-    for items in by_kind.values():
+    every = (item for entry in entries for item in entry.items)
+    for items in grouped(every, lambda item: item.kind).values():
         keyed = {item.query_id for item in items if item.answers}
         most = sum(bool(item.answers) for item in items) >= KEYED_SHARE * len(items)
         for item in items:
@@ -522,16 +516,14 @@ def _other_language(entries: Iterable[BankEntry], passages: Sequence[str]) -> It
     theirs = language_of(passages)
     if theirs is None:
         return
-    texts: dict[str, list[str]] = {}
-    for entry in entries:
-        texts.setdefault(entry.query_id, []).extend(item.text for item in entry.items)
-    whole = language_of(text for one in texts.values() for text in one)
-    for query_id, of_query in texts.items():
+    every = [item for entry in entries for item in entry.items]
+    whole = language_of(item.text for item in every)
+    for query_id, items in grouped(every, lambda item: item.query_id).items():
         # a few items may be too short for language detection
-        own = language_of(of_query) or whole
+        own = language_of(item.text for item in items) or whole
         if own not in (None, theirs):
             detail = f"the items are in {own}, the passages in {theirs}"
-            yield Finding("other-language", query_id, "", of_query[0], detail)
+            yield Finding("other-language", query_id, "", items[0].text, detail)
 
 
 def _queries(entries: Iterable[BankEntry], queries: Mapping[str, str]) -> Iterator[Finding]:

@@ -23,10 +23,7 @@ SIMILAR = 0.85
 def by_text(reference: Sequence[Item], items: Sequence[Item]) -> Relations:
     """Return SAME for items that are equal in all but form, or paraphrases (`items.duplicates`)."""
     texts = [one.text for one in (*reference, *items)]
-    places: dict[str, list[int]] = {}
-    for at, text in enumerate(texts):
-        places.setdefault(text, []).append(at)
-    distinct = [*places]
+    distinct = list(dict.fromkeys(texts))
     alike = np.eye(len(distinct), dtype=np.bool_)
     for one, other, _ in duplicate_pairs(distinct):
         alike[one, other] = alike[other, one] = True

@@ -31,6 +31,7 @@ from exampp.formats import bank as workbench_bank
 from exampp.formats.fields import brief
 from exampp.items.edits import ItemKey, item_key
 from exampp.records import BankEntry, Item
+from exampp.records.grouping import grouped
 from exampp.results.result import Table
 from exampp.results.view import Value
 from exampp.store.bank import (
@@ -201,12 +202,9 @@ def _by_id(records: Iterable[SealedRecord]) -> dict[Numbered, SealedRecord]:
 
     A question and a nugget may share an id; a commitment does not distinguish them.
     """
-    groups: dict[tuple[str, str], list[SealedRecord]] = {}
-    for record in records:
-        groups.setdefault((record[1], record[0]), []).append(record)
     return {
         (*ids, number): record
-        for ids, some in groups.items()
+        for ids, some in grouped(records, lambda one: (one[1], one[0])).items()
         for number, record in enumerate(sorted(some, key=json.dumps))
     }
 

@@ -35,7 +35,7 @@ item: covered if any of them is, with the weight of the heaviest.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, get_args
@@ -60,7 +60,7 @@ from exampp.measures.exams import (
 from exampp.measures.names import Measure
 from exampp.measures.nugget_scores import NUGGET_SCORES, credits_of, shares_of
 from exampp.measures.values import MeasureColumn, MeasuredSystems, answered_by_none, masked, ratio
-from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking, Ratings
+from exampp.records.gradebook import MISSING, Gradebook, Ranking, Ratings
 from exampp.records.items import ItemEvidence
 from exampp.sanitize import check_integer
 from exampp.stats.estimate import Bools, Floats
@@ -269,12 +269,12 @@ def longest_ranking(gradebook: Gradebook, subtopics: SubtopicChoice = "auto") ->
 
 
 def _up_to_rank(k: int) -> Order:
-    def order(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
+    def read(ranking: Ranking) -> Indices:
         if ranking.ranks is None:
             return ranking.passages[:k]
         return ranking.passages[ranking.ranks <= k]
 
-    return order
+    return lambda _: read
 
 
 def _cover_of_exam(exam: QueryExam, tau: NDArray[np.int32], settings: _CoverSettings) -> _ExamCover:
@@ -471,21 +471,21 @@ def _mean_over_exams(exams_of_query: Sequence[_ExamCover]) -> _ExamCover:
     first, *others = exams_of_query
     if not others:
         return first
-    parts: list[list[Part]] = []
-    for same_measure in zip(*(one.parts for one in exams_of_query), strict=True):
-        parts.append([])
-        for same in zip(*same_measure, strict=True):
-            defined = np.array([counts for _, counts in same])
-            values = np.where(defined, np.array([value for value, _ in same]), 0)
-            parts[-1].append(ratio(values.sum(axis=0), defined.sum(axis=0)))
+    same_measures = zip(*(one.parts for one in exams_of_query), strict=True)
     return _ExamCover(
         query_id=first.query_id,
         has_wanted=any(one.has_wanted for one in exams_of_query),
-        parts=parts,
+        parts=[list(map(_mean_part, zip(*parts, strict=True))) for parts in same_measures],
         answered=np.logical_or.reduce([one.answered for one in exams_of_query]),
         cells=np.sum([one.cells for one in exams_of_query], axis=0),
         deciding=np.sum([one.deciding for one in exams_of_query], axis=0),
     )
+
+
+def _mean_part(parts: Sequence[Part]) -> Part:
+    defined = np.array([counts for _, counts in parts])
+    values = np.where(defined, np.array([value for value, _ in parts]), 0)
+    return ratio(values.sum(axis=0), defined.sum(axis=0))
 
 
 def _join_queries(
@@ -609,7 +609,7 @@ def chance_floor(
         return ChanceFloor(k, (), 0, len(gradebook.queries))
     for exam in cover_exams(gradebook, subtopics, k, policy):
         queries.add(exam.query.query_id)
-        ratings = judged_ratings(exam, lowest=None, below=1)
+        ratings = _judged_ratings(exam, lambda judgments: judgments < 1)
         if len(ratings):
             weights = exam.query.weights[exam.items]
             covering = np.stack([(ratings >= one).sum(axis=0) for one in thresholds])
@@ -623,20 +623,17 @@ def chance_floor(
     return ChanceFloor(k, tuple(means.tolist()), len(of_query), len(queries), len(short))
 
 
-def judged_ratings(exam: QueryExam, *, lowest: int | None, below: int | None) -> NDArray[np.int16]:
-    """Return the ratings, passages x items, of graded passages with judgments in a range.
+def _judged_ratings(
+    exam: QueryExam, wanted: Callable[[NDArray[np.int16]], Bools]
+) -> NDArray[np.int16]:
+    """Return the ratings, passages x items, of graded passages with the `wanted` judgments.
 
-    The range is from `lowest` to less than `below`. Judgments for the subtopic are used if there
-    are any, else those for the query.
+    Judgments for the subtopic are used if there are any, else those for the query.
     """
     ratings = exam.query.ratings[:, exam.items]
     judgments = _judgments(exam)
-    wanted = (judgments != MISSING) & (ratings != MISSING).any(axis=1)
-    if lowest is not None:
-        wanted &= judgments >= lowest
-    if below is not None:
-        wanted &= judgments < below
-    selected: NDArray[np.int16] = ratings[wanted]
+    is_graded = (ratings != MISSING).any(axis=1)
+    selected: NDArray[np.int16] = ratings[is_graded & (judgments != MISSING) & wanted(judgments)]
     return selected
 
 
@@ -837,8 +834,8 @@ def item_evidence(
             parts[query_id, scores.item_ids[at]] = part
     found, partial = {}, bool(book.ungraded_by_target)
     for exam in cover_exams(book, scores.subtopics, scores.k):
-        relevant = judged_ratings(exam, lowest=min_relevant, below=None)
-        others = judged_ratings(exam, lowest=None, below=min_relevant)
+        relevant = _judged_ratings(exam, lambda judgments: judgments >= min_relevant)
+        others = _judged_ratings(exam, lambda judgments: judgments < min_relevant)
         shares = (_covering_shares(side, scores.min_rating) for side in (relevant, others))
         rightly, wrongly = ((side >= scores.min_rating).sum(axis=0) for side in (relevant, others))
         rows = zip(exam.items.tolist(), *shares, wrongly.tolist(), rightly.tolist(), strict=True)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Literal, get_args
 
 import numpy as np
@@ -30,12 +31,10 @@ Subtopics = Literal["query", "subtopic", "pool"]
 SubtopicChoice = Literal["auto", "query", "subtopic", "pool"]
 
 Indices = NDArray[np.int32]
-Order = Callable[[QueryGrades, Ranking], Indices]
-"""Return the passages of a ranking in the order in which they are read."""
+Order = Callable[[QueryGrades], Callable[[Ranking], Indices]]
+"""Return how the rankings of a query are read: a function from a ranking to its passages."""
 
 _NO_PASSAGES: Indices = np.empty(0, np.int32)
-
-PassageSelector = Callable[[Mapping[int, Indices], int], Indices | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,41 +102,44 @@ def default_subtopics(*, rankings: bool, items: bool) -> Subtopics:
     return "subtopic" if items else "pool"
 
 
-def by_rank(query: QueryGrades, ranking: Ranking) -> Indices:  # noqa: ARG001
-    """Return the indices that sort the ranks."""
-    return ranking.passages
+def by_rank(_: QueryGrades) -> Callable[[Ranking], Indices]:
+    """Read rankings in the order of their ranks."""
+    return attrgetter("passages")
 
 
 def exams(
     gradebook: Gradebook,
     subtopics: Subtopics,
     order: Order = by_rank,
-    selector: PassageSelector | None = None,
+    merge: Callable[[Mapping[int, Indices]], Indices | None] | None = None,
     *,
     avoided: bool = False,
 ) -> Iterator[QueryExam]:
     """Yield the exams of a gradebook, query by query; exams without items are skipped.
 
-    `selector` selects among a system's rankings for a subtopic instead of the mode's own rule.
+    `merge` makes one ranking of those of a system, by subtopic, instead of the mode's own rule.
     Items of weight 0 do not count. With `avoided`, the items to avoid are included.
     """
     number = {system: index for index, system in enumerate(gradebook.systems)}
     for query in gradebook.queries:
+        in_order = order(query)
         by_system: list[dict[int, Indices]] = [{} for _ in gradebook.systems]
         for ranking in query.rankings:
             if len(ranking.passages):
-                by_system[number[ranking.system]][ranking.subtopic] = order(query, ranking)
+                by_system[number[ranking.system]][ranking.subtopic] = in_order(ranking)
         for subtopic, all_items in _groups(query, subtopics):
             weights = query.weights[all_items]
             items = all_items[weights != 0 if avoided else weights > 0]
             if not len(items):
                 continue
-            choose = selector or _passage_selector(subtopics, subtopic)
             yield QueryExam(
                 query=query,
                 subtopic=subtopic,
                 items=items,
-                passages=tuple(choose(rankings, subtopic) for rankings in by_system),
+                passages=tuple(
+                    merge(rankings) if merge else _passages_of(rankings, subtopics, subtopic)
+                    for rankings in by_system
+                ),
             )
 
 
@@ -185,32 +187,21 @@ def _by_subtopic(item_subtopics: bytes) -> tuple[tuple[int, NDArray[np.intp]], .
     return groups
 
 
-def _of_query(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
-    return rankings.get(0)
-
-
-def _of_subtopic(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:
-    return rankings.get(subtopic, rankings.get(0))
-
-
-def _pooled(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
-    subtopics = [rankings[subtopic] for subtopic in sorted(rankings) if subtopic]
-    return interleave(subtopics) if subtopics else rankings.get(0)
-
-
-def _of_no_subtopic(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:
-    return rankings[0] if 0 in rankings else _pooled(rankings, subtopic)
-
-
-def _passage_selector(subtopics: Subtopics, subtopic: int) -> PassageSelector:
+def _passages_of(
+    rankings: Mapping[int, Indices], subtopics: Subtopics, subtopic: int
+) -> Indices | None:
+    """Return the passages of a system that a mode evaluates on the items of a subtopic."""
     if subtopics == "query":
-        return _of_query
-    if subtopics == "pool":
-        return _pooled
-    return _of_subtopic if subtopic else _of_no_subtopic
+        return rankings.get(0)
+    if subtopics == "subtopic" and subtopic:
+        return rankings.get(subtopic, rankings.get(0))
+    if subtopics == "subtopic" and 0 in rankings:
+        return rankings[0]
+    pooled = [rankings[one] for one in sorted(rankings) if one]
+    return interleave(pooled) if pooled else rankings.get(0)
 
 
-def all_together(rankings: Mapping[int, Indices], subtopic: int) -> Indices | None:  # noqa: ARG001
+def all_together(rankings: Mapping[int, Indices]) -> Indices | None:
     """Return all passages of a system for a query and its subtopics, each once."""
     if not rankings:
         return None

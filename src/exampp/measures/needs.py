@@ -269,10 +269,8 @@ def _by_passage(
 
 def _decided(query: QueryGrades) -> Bools:
     decided = np.zeros(query.ratings.shape, np.bool_)
-    row = {passage_id: index for index, passage_id in enumerate(query.passage_ids)}
-    column = {item_id: index for index, item_id in enumerate(query.item_ids)}
-    for cell in query.decided:
-        decided[row[cell.passage_id], column[cell.item_id]] = True
+    for _, place in query.decided_places():
+        decided[place] = True
     return decided
 
 

@@ -28,8 +28,8 @@ from exampp.measures.names import Measure
 from exampp.measures.needs import check_needed_cells
 from exampp.records.decisions import UnitKind
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, judged_without_grade
-from exampp.stats.estimate import Floats
-from exampp.stats.sampling import Coefficients, Ints
+from exampp.stats.estimate import Floats, Ints
+from exampp.stats.sampling import Coefficients
 
 MOST_BINS = 10
 """Larger counts are merged when grades are calibrated."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.measures.exams import Indices, Order, PoolLayout, QueryExam, Subtopics, exams, lay_out
+from exampp.measures.exams import Indices, PoolLayout, QueryExam, Subtopics, exams, lay_out
 from exampp.measures.qrels import Labelling, Labels, graded_passages, label_passages
 from exampp.records import check_system_names
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, Ranking
@@ -84,7 +84,7 @@ def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
     ranked: list[RankedExam] = []
     unlabelled = [q.query_id for q in gradebook.queries if not (q.weights > 0).any()]
     names: tuple[str, NDArray[np.object_]] | None = None
-    for exam in exams(gradebook, subtopics, by_score()):
+    for exam in exams(gradebook, subtopics, by_score):
         graded = graded_passages(exam.query.ratings[:, exam.items])
         if not graded.any():
             unlabelled.append(exam.exam_id)
@@ -95,29 +95,25 @@ def rank_exams(gradebook: Gradebook, subtopics: Subtopics) -> RankedExams:
     return RankedExams(gradebook.systems, tuple(ranked), tuple(unlabelled))
 
 
-def by_score() -> Order:
-    """Return the order of trec_eval; the order of the ids is computed once per query."""
-    places: dict[str, NDArray[np.intp]] = {}
-    sorted_otherwise: dict[str, set[tuple[str, int]]] = {}
+def by_score(query: QueryGrades) -> Callable[[Ranking], Indices]:
+    """Read rankings in the order of trec_eval; one with a score of NaN is not sorted."""
+    unsorted = {
+        (one.system, one.subtopic)
+        for one in _with_step(query, lambda later, before: ~(later < before))
+        if not np.isnan(one.scores).any()
+    }
+    ids = query.passage_ids
+    place = np.empty(len(ids), np.intp)
+    if unsorted:
+        place[sorted(range(len(ids)), key=ids.__getitem__)] = range(len(ids))
 
-    def place(query: QueryGrades) -> NDArray[np.intp]:
-        if query.query_id not in places:
-            places.clear()
-            order = np.empty(len(query.passage_ids), np.intp)
-            order[sorted(range(len(order)), key=query.passage_ids.__getitem__)] = range(len(order))
-            places[query.query_id] = order
-        return places[query.query_id]
-
-    def order(query: QueryGrades, ranking: Ranking) -> Indices:
-        if query.query_id not in sorted_otherwise:
-            sorted_otherwise.clear()
-            unsorted = _with_step(query, lambda later, before: ~(later < before))
-            sorted_otherwise[query.query_id] = {(one.system, one.subtopic) for one in unsorted}
-        if (ranking.system, ranking.subtopic) not in sorted_otherwise[query.query_id]:
+    def read(ranking: Ranking) -> Indices:
+        if (ranking.system, ranking.subtopic) not in unsorted:
             return ranking.passages
-        return ranking.passages[_descending(ranking, lambda: place(query))]
+        order = np.lexsort((place[ranking.passages], as_float32(ranking.scores)))
+        return ranking.passages[order[::-1]]
 
-    return order
+    return read
 
 
 def _with_step(query: QueryGrades, step: Callable[[Scores, Scores], Any]) -> Iterator[Ranking]:
@@ -181,13 +177,6 @@ def unlabelled_shares(ranked: RankedExams, depth: int | None) -> tuple[float | N
         some += np.bincount(system, without, len(some))
         of += np.bincount(system, minlength=len(of))
     return tuple(float(a / b) if b else None for a, b in zip(some, of, strict=True))
-
-
-def _descending(ranking: Ranking, place: Callable[[], NDArray[np.intp]]) -> slice | Indices:
-    scores = as_float32(ranking.scores)
-    if np.isnan(scores).any():
-        return slice(None)
-    return np.lexsort((place()[ranking.passages], scores))[::-1].astype(np.int32)
 
 
 ScoredPassage = tuple[str, float] | tuple[str, float, int]

@@ -60,24 +60,23 @@ def score(
         ranked, tasks, labels, _highest(labelling, gradebook.grader), gradebook.grader
     )
     shares = {k: unlabelled_shares(ranked, k) for k in {task.measure.cutoff for task in tasks}}
-    columns = []
-    for (min_rating, task), table in zip(planned, values, strict=True):
-        columns.append(
-            MeasureColumn(
-                measure=task.measure,
-                min_rating=min_rating,
-                query_ids=ranked.ids,
-                values=masked(table, ~np.isnan(table), added=task.measure.kind.added),
-                ungraded=shares[task.measure.cutoff],
-                missing_cells=(None,) * len(ranked.systems),
-                without_relevant=_without_relevant(ranked, task, labels),
-            )
+    columns = tuple(
+        MeasureColumn(
+            measure=task.measure,
+            min_rating=min_rating,
+            query_ids=ranked.ids,
+            values=masked(table, ~np.isnan(table), added=task.measure.kind.added),
+            ungraded=shares[task.measure.cutoff],
+            missing_cells=(None,) * len(ranked.systems),
+            without_relevant=_without_relevant(ranked, task, labels),
         )
+        for (min_rating, task), table in zip(planned, values, strict=True)
+    )
     answered = ranked.answered
     return MeasuredSystems(
         systems=ranked.systems,
         query_ids=ranked.ids,
-        columns=tuple(columns),
+        columns=columns,
         left_out=ranked.unlabelled,
         unanswered=tuple((~answered).sum(axis=0).tolist()),
         answered_by_none=answered_by_none(ranked.ids, answered.T),

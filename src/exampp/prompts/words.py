@@ -221,12 +221,12 @@ def best_span(passage: str, wanted: str) -> tuple[int, int]:
         return 0, 0
     if literal := find_words(wanted.strip().removesuffix("."), passage):
         return literal
-    most, best = 0, (0, 0)
-    for start, end in sentence_spans(passage):
-        shared = len(stems & content_stems(passage[start:end]))
-        if shared > most:
-            most, best = shared, (start, end)
-    return best
+
+    def shared(span: tuple[int, int]) -> int:
+        return len(stems & content_stems(passage[slice(*span)]))
+
+    best = max(sentence_spans(passage), key=shared, default=(0, 0))
+    return best if shared(best) else (0, 0)
 
 
 def sentence_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,7 @@ of their lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Literal, NamedTuple, get_args
@@ -115,6 +115,13 @@ class QueryGrades:
     def is_graded(self) -> bool:
         """Return whether any cell has a grade."""
         return bool((self.ratings != MISSING).any())
+
+    def decided_places(self) -> Iterator[tuple[DecidedCell, tuple[int, int]]]:
+        """Yield the cells with human decisions, each with its place in the ratings."""
+        row = {passage_id: index for index, passage_id in enumerate(self.passage_ids)}
+        column = {item_id: index for index, item_id in enumerate(self.item_ids)}
+        for cell in self.decided:
+            yield cell, (row[cell.passage_id], column[cell.item_id])
 
     @property
     def hashes(self) -> list[bytes]:
@@ -353,11 +360,9 @@ def without_decisions(book: Gradebook) -> Gradebook:
 def _automatic(query: QueryGrades) -> QueryGrades:
     if not query.decided:
         return query
-    row = {passage_id: index for index, passage_id in enumerate(query.passage_ids)}
-    column = {item_id: index for index, item_id in enumerate(query.item_ids)}
     ratings = query.ratings.copy()
-    for cell in query.decided:
-        ratings[row[cell.passage_id], column[cell.item_id]] = cell.automatic
+    for cell, place in query.decided_places():
+        ratings[place] = cell.automatic
     return replace(query, ratings=ratings, decided=())
 
 

@@ -378,11 +378,13 @@ def _markdown(view: View) -> str:
         return "| " + " | ".join(cells) + " |"
 
     rule = ["---:" if right else "---" for right in view.numeric]
-    parts = [f"{markdown_escape(view.verdict)}\n"] if view.verdict else []
-    parts += [f"**{markdown_escape(view.caption)}**\n"] if view.caption else []
-    parts += [line(markdown_escape(printable(column.heading)) for column in view.columns)]
-    parts += ["|" + "|".join(rule) + "|"]
-    parts += map(line, view.styled("markdown", markdown_escape))
-    if notes := view.footnotes("markdown", markdown_escape):
-        parts += ["", *(f"- {note}" for note in notes)]
+    notes = [f"- {note}" for note in view.footnotes("markdown", markdown_escape)]
+    parts = [
+        *([f"{markdown_escape(view.verdict)}\n"] if view.verdict else []),
+        *([f"**{markdown_escape(view.caption)}**\n"] if view.caption else []),
+        line(markdown_escape(printable(column.heading)) for column in view.columns),
+        f"|{'|'.join(rule)}|",
+        *map(line, view.styled("markdown", markdown_escape)),
+        *(["", *notes] if notes else []),
+    ]
     return "\n".join(parts) + "\n"

@@ -20,9 +20,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from exampp.records.gradebook import MISSING
-from exampp.stats.estimate import LEVEL, Estimate, EstimateRows, Floats, draw_queries, undefined
+from exampp.stats.estimate import (
+    LEVEL,
+    Estimate,
+    EstimateRows,
+    Floats,
+    Indices,
+    Ints,
+    draw_queries,
+    undefined,
+)
 
-Counts = NDArray[np.int64]
 Weights = Literal["linear", "quadratic"]
 Metric = Literal["nominal", "ordinal"]
 
@@ -48,7 +56,7 @@ def confusion(
     columns: ArrayLike,
     row_labels: Sequence[Hashable],
     column_labels: Sequence[Hashable],
-) -> Counts:
+) -> Ints:
     """Return the confusion table [row labels, column labels].
 
     `rows` and `columns` are aligned; pairs with a value outside the labels are not counted.
@@ -62,13 +70,13 @@ def confusion(
 
 
 def confusions(
-    groups: NDArray[np.intp],
+    groups: Indices,
     group_count: int,
     rows: ArrayLike,
     columns: ArrayLike,
     row_labels: Sequence[Hashable],
     column_labels: Sequence[Hashable],
-) -> Counts:
+) -> Ints:
     """Return `confusion` for every group (query), [groups, row labels, column labels].
 
     `groups` is aligned with `rows` and counts from 0.
@@ -100,30 +108,29 @@ def krippendorff_alpha(
     ratings: ArrayLike,
     metric: Metric = "nominal",
     *,
-    missing: int = MISSING,
     values: Sequence[int] | None = None,
 ) -> Estimate:
-    """Return Krippendorff's alpha of integers [raters, units]; `missing` marks gaps.
+    """Return Krippendorff's alpha of integers [raters, units]; `MISSING` marks gaps.
 
     `values` lists the categories (default: those that occur). Units with fewer than two ratings do
     not count.
     """
     table = np.atleast_2d(np.asarray(ratings))
-    known = np.unique(table[table != missing]).tolist() if values is None else sorted(values)
-    together = coincidences(table, known, missing=missing)
+    known = np.unique(table[table != MISSING]).tolist() if values is None else sorted(values)
+    together = coincidences(table, known)
     if not together.sum():
         return undefined(NOTHING_COMPARED)
     return _estimate(agreements(coincidence_alpha(metric), together[np.newaxis]))
 
 
-def coincidences(ratings: ArrayLike, values: Sequence[int], *, missing: int = MISSING) -> Floats:
+def coincidences(ratings: ArrayLike, values: Sequence[int]) -> Floats:
     """Return Krippendorff's coincidence matrix [values, values] of ratings [raters, units].
 
     Each pair of ratings of a unit counts 1 / (ratings of the unit - 1).
     """
     table = np.atleast_2d(np.asarray(ratings))
     size = len(values)
-    codes = np.where(table == missing, -1, _codes(table, values))
+    codes = np.where(table == MISSING, -1, _codes(table, values))
     units = np.broadcast_to(np.arange(table.shape[1]), table.shape)
     cells = (units * size + codes)[codes >= 0]
     counts = np.bincount(cells, minlength=table.shape[1] * size)
@@ -242,7 +249,7 @@ def _distance(tables: Floats) -> Floats:
     return np.abs(places[:, np.newaxis] - places)
 
 
-def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> NDArray[np.intp]:
+def _codes(values: NDArray[np.generic], labels: Sequence[Hashable]) -> Indices:
     """Return the index of every value in the labels; -1 for other values."""
     if not len(labels):
         return np.full(values.shape, -1, np.intp)
@@ -264,9 +271,7 @@ _ROUNDING = 1e-8
 """Standard errors below this are rounding errors."""
 
 
-def clustered(
-    tables: ArrayLike, statistic: Statistic, *, level: float = LEVEL, samples: int = SAMPLES
-) -> Estimate:
+def clustered(tables: ArrayLike, statistic: Statistic, *, samples: int = SAMPLES) -> Estimate:
     """Return a statistic of the summed tables [queries, categories, categories] with its interval.
 
     Queries without a count do not count. The bounds stay within -1 and 1; an interval that covers
@@ -297,7 +302,7 @@ def clustered(
     if error < _ROUNDING:
         return Estimate(value.value, no_interval=NO_SPREAD)
     ratios = _resampled_ratios(stack, statistic, value.value, samples)
-    reach = float(np.quantile(ratios, level, method="higher") * error)
+    reach = float(np.quantile(ratios, LEVEL, method="higher") * error)
     low, high = value.value - reach, value.value + reach
     if low <= -1 and high >= 1:
         return Estimate(value.value, no_interval=TOO_FEW_QUERIES)
@@ -344,7 +349,7 @@ def _slopes(tables: Floats, ways: Floats, statistic: Statistic, values: Estimate
 
 
 @functools.lru_cache(maxsize=16)
-def _distinct_draws(queries: int, samples: int) -> tuple[Floats, NDArray[np.intp]]:
+def _distinct_draws(queries: int, samples: int) -> tuple[Floats, Indices]:
     """Return the distinct resamples, and the index of each sample's resample."""
     draws, back = np.unique(draw_queries(queries, samples), axis=0, return_inverse=True)
     return draws, back.ravel()

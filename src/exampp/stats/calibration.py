@@ -14,7 +14,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exampp.records.calibration import CalibrationBin, CalibrationModel, LevelModel, SourceGrader
 from exampp.records.gradebook import (
@@ -24,7 +23,7 @@ from exampp.records.gradebook import (
     Ratings,
     check_all_items_graded,
 )
-from exampp.stats.estimate import Floats
+from exampp.stats.estimate import Floats, Indices, Ints
 
 _STEPS = 50
 _CLOSE = 1e-10
@@ -109,7 +108,7 @@ def isotonic(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return places[turns], fitted[turns]
 
 
-def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floats:
+def best_cut_points(scores: Floats, labels: Indices, size: int) -> Floats:
     """Return size - 1 ascending cut points: scores from the c-th on have at least label c.
 
     `labels` are 0 to size - 1. A label that only lowers kappa gets no scores: its cut point equals
@@ -138,17 +137,17 @@ def best_cut_points(scores: Floats, labels: NDArray[np.intp], size: int) -> Floa
     return np.asarray(edges[best], np.float64)
 
 
-def labels_by(scores: Floats, cut_points: Floats) -> NDArray[np.intp]:
+def labels_by(scores: Floats, cut_points: Floats) -> Indices:
     """Return the label of every score: the number of reached cut points."""
     return np.asarray(np.searchsorted(np.asarray(cut_points), scores, side="right"), np.intp)
 
 
-def _bands(gains: Floats) -> NDArray[np.intp]:
+def _bands(gains: Floats) -> Indices:
     """Return cuts that maximise the sum over c of gains[end of c, c] - gains[start of c, c]."""
     rows, size = gains.shape
     # value[i]: the best of bands 0 .. c - 1, band c beginning at i
     value = gains[:, 0] - gains[0, 0]
-    back: list[NDArray[np.intp]] = []
+    back: list[Indices] = []
     for c in range(1, size):
         start = value - gains[:, c]
         best = np.maximum.accumulate(start)
@@ -163,15 +162,13 @@ def _bands(gains: Floats) -> NDArray[np.intp]:
     return np.array(cuts[::-1], np.intp)
 
 
-def _kappa(below: Floats, totals: Floats, below_all: Floats, cuts: NDArray[np.intp]) -> float:
+def _kappa(below: Floats, totals: Floats, below_all: Floats, cuts: Indices) -> float:
     ends = np.concatenate([[0], cuts, [len(below) - 1]])
     labels = np.arange(below.shape[1])
     agreed = float((below[ends[1:], labels] - below[ends[:-1], labels]).sum())
     chance = float((totals * (below_all[ends[1:]] - below_all[ends[:-1]])).sum())
     return 0.0 if chance >= 1 else (agreed - chance) / (1 - chance)
 
-
-Indices = NDArray[np.intp]
 
 BINS = 10
 
@@ -267,11 +264,10 @@ SCORES = {
     "AUC": ProbabilityScores.auc,
     "ECE": ProbabilityScores.ece,
 }
-Labels = NDArray[np.int64]
 
 
 def fit_levels(
-    model: CalibrationModel, vectors: Floats, means: Floats, labels: Labels, scale: Sequence[int]
+    model: CalibrationModel, vectors: Floats, means: Floats, labels: Ints, scale: Sequence[int]
 ) -> tuple[LevelModel, ...]:
     """Fit a model for every label of `scale` (ascending) but the lowest.
 
@@ -336,7 +332,7 @@ class RatedPassages:
     means: Floats
     bests: Floats
     seconds: Floats
-    judgments: NDArray[np.int64]
+    judgments: Ints
 
 
 def rated_by(book: Gradebook) -> SourceGrader:

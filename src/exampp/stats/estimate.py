@@ -16,6 +16,8 @@ from exampp.sanitize import check_integer
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+Ints = NDArray[np.int64]
 
 SAMPLES = 2000
 FEWEST_SAMPLES = 50

@@ -20,13 +20,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exampp.stats.estimate import LEVEL, Estimate, Floats
+from exampp.stats.estimate import LEVEL, Estimate, Floats, Indices
 from exampp.stats.item_analysis import jackknife_error, ranked
 from exampp.stats.means import student_quantile
-
-Indices = NDArray[np.intp]
 
 FEWEST_QUERIES = 5
 """Fewer queries have no interval."""

@@ -15,9 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exampp.stats.estimate import Bools, EstimateRows, Floats
+from exampp.stats.estimate import Bools, EstimateRows, Floats, Indices
 from exampp.stats.rank_correlation import kendall_rows
 
 DECIMALS = 9
@@ -141,7 +140,7 @@ class SplitHalves:
     tau_error: float | None
 
 
-def draw_item_halves(groups: Sequence[NDArray[np.intp]], splits: int, seed: int) -> Bools:
+def draw_item_halves(groups: Sequence[Indices], splits: int, seed: int) -> Bools:
     """Draw a random half (rounded down) of each group of items, [splits, items].
 
     Read-only: equal calls return the same array.
@@ -249,9 +248,6 @@ def cross_validate(
     cuts: Sequence[float],
     scores: Sequence[Score],
     control: float,
-    *,
-    splits: int = SPLITS,
-    seed: int = SEED,
 ) -> dict[tuple[float | str, int], HeldOut]:
     """Cross-validate item selections on held-out systems.
 
@@ -262,11 +258,11 @@ def cross_validate(
     Items are selected by their item-rest correlation on half of the systems, without human labels;
     the selected exam ranks the other half.
     """
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     half = len(columns) // 2
     results: dict[tuple[float | str, int], list[Floats]] = {}
     official = []
-    for _ in range(splits):
+    for _ in range(SPLITS):
         order = rng.permutation(len(columns))
         learnt, rest = order[:half], order[half:]
         official.append(better[rest])

@@ -15,9 +15,8 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exampp.stats.estimate import Bools, Estimate, Floats, undefined
+from exampp.stats.estimate import Bools, Estimate, Floats, Indices, undefined
 
 Range = tuple[float, float]
 
@@ -110,7 +109,7 @@ def _lower(scaled: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:
 
 
 def _exact(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floats, Floats]:
-    def excess(y: Floats, rows: NDArray[np.intp]) -> Floats:
+    def excess(y: Floats, rows: Indices) -> Floats:
         chance = _chance_below(x[:, rows], top[rows] * np.exp(y))
         return np.log(np.maximum(chance, _NEUTRAL) / tail)
 
@@ -154,10 +153,10 @@ def _saddlepoint(x: Floats, top: Floats, tail: float, zero: float) -> tuple[Floa
     normal = NormalDist()
     z = normal.inv_cdf(tail)
 
-    def excess(y: Floats, rows: NDArray[np.intp]) -> Floats:
+    def excess(y: Floats, rows: Indices) -> Floats:
         return _tilted(x[:, rows], y)[1] - z
 
-    def beyond_zero(y: Floats, rows: NDArray[np.intp]) -> Floats:
+    def beyond_zero(y: Floats, rows: Indices) -> Floats:
         return np.log(_tilted(x[:, rows], y)[0] / zero)
 
     limits = _tilted(x, _roots(excess, low, high))[0]
@@ -181,9 +180,7 @@ def _tilted(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return t, np.where(r < -_NEAR, r + np.log(q / r) / r, r)
 
 
-def _roots(
-    excess: Callable[[Floats, NDArray[np.intp]], Floats], low: Floats, high: Floats
-) -> Floats:
+def _roots(excess: Callable[[Floats, Indices], Floats], low: Floats, high: Floats) -> Floats:
     """Find the root of an increasing function in every row (Ridders 1979)."""
     low, high, zero = low.copy(), high.copy(), (low + high) / 2
     rows = np.arange(len(low))

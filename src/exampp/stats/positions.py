@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from exampp.stats.estimate import Floats
+from exampp.stats.estimate import Floats, Ints
 from exampp.stats.significance import holm
 
-Ints = NDArray[np.int64]
 DRAWS = 999
 NOTICED = 3.24
 """Standard errors of an effect that the first of three tests at .05 finds with probability .8."""

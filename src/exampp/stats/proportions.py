@@ -29,7 +29,7 @@ def share_interval(count: int, of: int) -> Estimate:
     return Estimate(count / of, *_wilson(count / of, Z * Z / of))
 
 
-def finite_share_limits(share: float, drawn: float, of: float, level: float = LEVEL) -> Limits:
+def finite_share_limits(share: float, drawn: float, of: float) -> Limits:
     """Return Wilson limits of a share of a finite population, of which some units were drawn.
 
     The number of drawn units is divided by the share that was not drawn, by which the variance of a
@@ -38,8 +38,7 @@ def finite_share_limits(share: float, drawn: float, of: float, level: float = LE
     if drawn >= of:
         return share, share
     n = drawn * (of - 1) / (of - drawn)
-    z = NormalDist().inv_cdf((1 + level) / 2)
-    low, high = _wilson(share, z * z / n)
+    low, high = _wilson(share, Z * Z / n)
     return max(0.0, low), min(1.0, high)
 
 

@@ -26,12 +26,11 @@ from exampp.stats.estimate import (
     Estimate,
     EstimateRows,
     Floats,
+    Ints,
     draw_queries,
     resampled_means,
     undefined,
 )
-
-Ints = NDArray[np.int64]
 
 TIE_TOLERANCE = 1e-10
 """Tolerance relative to the largest score: above rounding errors, below relevant differences."""

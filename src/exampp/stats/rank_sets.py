@@ -29,9 +29,8 @@ from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exampp.stats.estimate import Bools, Floats
+from exampp.stats.estimate import Bools, Floats, Ints
 from exampp.stats.item_analysis import ranked
 from exampp.stats.means import student_quantile
 from exampp.stats.rank_correlation import kendall, kendall_rows
@@ -43,7 +42,7 @@ def competition_ranks(scores: Floats) -> Floats:
     return np.where(np.isnan(scores), np.nan, 1.0 + better)
 
 
-def shares_above(scores: Floats) -> tuple[Floats, NDArray[np.int64]]:
+def shares_above(scores: Floats) -> tuple[Floats, Ints]:
     """Return the share of specifications with one system above another, and their number.
 
     [systems, systems] each, a tie being half; of those specifications in which both have a score.
@@ -191,7 +190,7 @@ class PairTests:
         is_better: Bools = self.differences > np.where(self.resolved, self.joint, np.inf)
         return is_better & (self.differences > 0)
 
-    def rank_sets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def rank_sets(self) -> tuple[Ints, Ints]:
         """Return the best and worst possible ranks: 1 + number of better, n - number of worse."""
         ahead, behind = self.better.sum(axis=0), self.better.sum(axis=1)
         return 1 + ahead, len(self.better) - behind

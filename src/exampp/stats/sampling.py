@@ -17,10 +17,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.stats.estimate import Floats
+from exampp.stats.estimate import Floats, Indices, Ints
 from exampp.stats.rank_sets import student_reach
 
 FOLDS = 5
@@ -48,7 +47,7 @@ def random_numbers(seed: int, units: Sequence[UnitName]) -> Floats:
 
 
 @lru_cache(maxsize=1)
-def folds(seed: int, units: tuple[UnitName, ...]) -> NDArray[np.int64]:
+def folds(seed: int, units: tuple[UnitName, ...]) -> Ints:
     """Return the fold of every unit, from 0 to FOLDS - 1; read-only.
 
     Cached for the current pool: another measure, or another call, reuses it.
@@ -122,8 +121,6 @@ def uncertainty(chances: Floats) -> Floats:
     return np.asarray(np.sqrt(np.maximum(chances * (1 - chances), LEAST_VARIANCE)), np.float64)
 
 
-Ints = NDArray[np.int64]
-
 SHRINK = 5.0
 """Weight, in labels, of the overall mean when predicting for one bin."""
 
@@ -132,7 +129,7 @@ SHRINK = 5.0
 class Sample:
     """Units drawn from a population: their indices and inclusion probabilities."""
 
-    places: NDArray[np.intp]
+    places: Indices
     pi: Floats
 
     @property
@@ -149,7 +146,7 @@ class Coefficients:
     A system returns few of all units, so all values would take much more memory.
     """
 
-    units: tuple[NDArray[np.intp], ...]
+    units: tuple[Indices, ...]
     values: tuple[Floats, ...]
     count: int
 
@@ -160,12 +157,12 @@ class Coefficients:
         values = tuple(row[at] for row, at in zip(dense, units, strict=True))
         return cls(units, values, dense.shape[1])
 
-    def rows(self, rows: NDArray[np.intp]) -> Coefficients:
+    def rows(self, rows: Indices) -> Coefficients:
         """Return the coefficients of some systems."""
         units = tuple(self.units[row] for row in rows)
         return Coefficients(units, tuple(self.values[row] for row in rows), self.count)
 
-    def columns(self, units: NDArray[np.intp]) -> Floats:
+    def columns(self, units: Indices) -> Floats:
         """Return the coefficients of some units, [systems, units]."""
         # units first, which decides the order of additions
         dense = np.empty((len(self.units), len(units)), order="F")
@@ -209,7 +206,7 @@ def totals(
     predicted: Floats,
     sample: Sample,
     labels: Floats,
-    groups: NDArray[np.intp],
+    groups: Indices,
     group_count: int,
 ) -> Totals:
     """Return the corrected totals.
@@ -270,7 +267,7 @@ class DrawnUnits(NamedTuple):
     sample may contain only one kind.
     """
 
-    units: NDArray[np.int64]
+    units: Ints
     low: Floats
     high: Floats
 

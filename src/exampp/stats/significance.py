@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, undefined
+from exampp.stats.estimate import LEVEL, Bools, Estimate, Floats, Indices, Ints, undefined
 from exampp.stats.means import MeanTest, Range, mean_tests
 
 MOST_GROUPS = 500
@@ -117,7 +117,6 @@ def fewest_differing(alpha: float) -> int:
 
 
 AnyFloats = NDArray[np.float64] | NDArray[np.float32]
-Indices = NDArray[np.intp]
 
 PERMUTATIONS = 10_000
 
@@ -209,13 +208,13 @@ def paired_differences(first: Floats, second: Floats, both: Bools) -> Floats:
     return np.where(np.abs(difference) > _TIED * largest, difference, 0.0)
 
 
-def enough_permutations(pairs: int, alpha: float, least: int = PERMUTATIONS) -> int:
+def enough_permutations(pairs: int, alpha: float) -> int:
     """Return the number of sign patterns needed for significance after Holm's correction.
 
     The smallest p-value of m random patterns is 1 / (m + 1), so with too few of them no pair can be
     significant. The result is twice the minimum, to allow for one equally extreme pattern.
     """
-    return max(least, math.ceil(2 * pairs / alpha))
+    return max(PERMUTATIONS, math.ceil(2 * pairs / alpha))
 
 
 class Rows(NamedTuple):
@@ -345,7 +344,7 @@ def _pairs(
         )
 
 
-def _effects(differences: Floats, both: Bools, counted: NDArray[np.int64]) -> list[Estimate]:
+def _effects(differences: Floats, both: Bools, counted: Ints) -> list[Estimate]:
     """Return Cohen's d_z of every row over the queries that count."""
     means, spreads = np.zeros((2, len(differences)))
     for n in np.unique(counted[counted > 1]).tolist():

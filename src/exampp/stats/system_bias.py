@@ -37,12 +37,9 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from exampp.stats.estimate import LEVEL, Bools, Floats
+from exampp.stats.estimate import LEVEL, Bools, Floats, Indices, Ints
 from exampp.stats.rank_sets import student_reach
-
-Ints = NDArray[np.intp]
 
 POWER = 0.8
 """Power: the probability to detect a bias of the detectable size."""
@@ -63,9 +60,9 @@ class JudgedPool:
 
     label: Floats
     judgment: Floats
-    exam: Ints
-    query: Ints
-    returned: Sequence[Ints]
+    exam: Indices
+    query: Indices
+    returned: Sequence[Indices]
 
 
 class SystemBiases(NamedTuple):
@@ -84,7 +81,7 @@ class SystemBiases(NamedTuple):
     low: Floats
     high: Floats
     detectable: Floats
-    found: NDArray[np.int64]
+    found: Ints
     spread: float
 
 
@@ -123,7 +120,7 @@ class _View(NamedTuple):
     half: Floats
 
 
-def _suspects(pool: JudgedPool, stratum: Ints, level: float) -> list[int]:
+def _suspects(pool: JudgedPool, stratum: Indices, level: float) -> list[int]:
     """Return the systems that are set apart, in order: each time the one that stands out most."""
     suspects: list[int] = []
     values, query, returned = pool.label, _query_of(stratum, pool.query), list(pool.returned)
@@ -147,7 +144,7 @@ def _suspects(pool: JudgedPool, stratum: Ints, level: float) -> list[int]:
 
 
 def _view(
-    pool: JudgedPool, values: Floats, stratum: Ints, suspects: Sequence[int], level: float
+    pool: JudgedPool, values: Floats, stratum: Indices, suspects: Sequence[int], level: float
 ) -> _View:
     """Compare each system with passages that no suspect returns; NaN where that is undefined.
 
@@ -175,7 +172,7 @@ def _as_view(estimates: Sequence[tuple[float, float, float]], level: float) -> _
     return _View(estimate, error, reach * error)
 
 
-def _query_of(stratum: Ints, query: Ints) -> Ints:
+def _query_of(stratum: Indices, query: Indices) -> Indices:
     """Return the query of each stratum."""
     query_of = np.zeros(int(stratum.max(initial=0)) + 1, np.intp)
     query_of[stratum] = query
@@ -206,15 +203,15 @@ class _Reference(NamedTuple):
     """
 
     values: Floats
-    stratum: Ints
+    stratum: Indices
     mean: Floats
-    size: Ints
+    size: Indices
     variance: Floats
-    query: Ints
+    query: Indices
 
     @classmethod
     def of(
-        cls, values: Floats, stratum: Ints, query: Ints, used: Bools | slice = slice(None)
+        cls, values: Floats, stratum: Indices, query: Indices, used: Bools | slice = slice(None)
     ) -> _Reference:
         where, those = stratum[used], values[used]
         size = np.maximum(np.bincount(where, minlength=len(query)), 1)
@@ -223,7 +220,7 @@ class _Reference(NamedTuple):
         variance = squares / np.maximum(size - 1, 1)
         return cls(values, stratum, mean, size, variance, query)
 
-    def difference(self, place: Ints) -> tuple[float, float, float]:
+    def difference(self, place: Indices) -> tuple[float, float, float]:
         """Return (estimate, error, freedom) of how much higher some are than others of a stratum.
 
         Only those at `place` are read: the differences from the mean of a stratum add up to 0.
@@ -256,7 +253,7 @@ def _on_scale(values: Floats, label: Floats, judgment: Floats) -> Floats:
     return np.interp(values, levels, mean)
 
 
-def _spread(values: Floats, exam: Ints) -> float:
+def _spread(values: Floats, exam: Indices) -> float:
     """Return the standard deviation within exams; 0 if values differ only by rounding."""
     if not len(values):
         return 0.0

@@ -49,7 +49,6 @@ from exampp.results.result import Table
 from exampp.review.evidence import Criteria
 from exampp.review.impact import Baseline
 from exampp.review.lists import MissingAndSpurious, QuerySummary, summarize_queries
-from exampp.review.missing import MissingEntry
 from exampp.review.queue import DEFAULT_SHARE, Candidate, CellName
 from exampp.store.bank import bank_names
 from exampp.store.connection import data_version
@@ -288,6 +287,22 @@ class Snapshot:
         with Collection(self.path) as collection:
             yield self.choice.of(collection).using(self.book(decisions))
 
+    def soon(
+        self,
+        key: Hashable,
+        find: Callable[[Grades], T],
+        patience: float | None,
+        *,
+        decisions: DecisionChoice = "with",
+    ) -> T | None:
+        """Return a result of the grades, computed once; None if `patience` ends before."""
+
+        def compute() -> T:
+            with self.grades(decisions) as grades:
+                return find(grades)
+
+        return self.cache.soon(key, compute, patience)
+
     def ties(
         self, column: int, min_rating: int | None, decisions: DecisionChoice, patience: float
     ) -> Significance | None:
@@ -315,13 +330,12 @@ class Snapshot:
         Raises InputError for an unknown system.
         """
         least = self.threshold(min_rating)
-
-        def compare() -> SystemComparison:
-            with self.grades(decisions) as grades:
-                return grades.compare(first, second, measure, min_rating=least)
-
-        key = ("comparison", first, second, measure, least, decisions)
-        return self.cache.soon(key, compare, patience)
+        return self.soon(
+            ("comparison", first, second, measure, least, decisions),
+            lambda grades: grades.compare(first, second, measure, min_rating=least),
+            patience,
+            decisions=decisions,
+        )
 
     def items(self, bank: str, patience: float | None) -> ItemList | None:
         """Return all items of a bank with their statistics; None until they are computed."""
@@ -342,23 +356,8 @@ class Snapshot:
 
     def oversight(self, criteria: Criteria, patience: float | None) -> MissingAndSpurious | None:
         """Return missing and spurious items of all queries; None until they are computed."""
-
-        def collect() -> MissingAndSpurious:
-            with self.grades() as grades:
-                return grades.oversight(criteria)
-
-        return self.cache.soon(("oversight", criteria), collect, patience)
-
-    def missing(
-        self, queries: Sequence[str], criteria: Criteria, limit: int | None, patience: float
-    ) -> Sequence[MissingEntry] | None:
-        """Return what missing passages of some queries show; None until it is computed."""
-
-        def explained() -> Sequence[MissingEntry]:
-            with self.grades() as grades:
-                return grades.missing(queries, criteria, limit)
-
-        return self.cache.soon(("missing", queries, criteria, limit), explained, patience)
+        key = ("oversight", criteria)
+        return self.soon(key, lambda grades: grades.oversight(criteria), patience)
 
     @cached_property
     def evidence(self) -> Mapping[tuple[str, str], ItemEvidence]:

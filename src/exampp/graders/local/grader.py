@@ -140,15 +140,15 @@ def load_local_grader(
     kind = loaded.device.partition(":")[0]
     if options.dtype in (None, AUTO) and (kind, loaded.dtype) == ("cpu", "bfloat16"):
         note = f"{note}. {BEGUN_IN_FLOAT32}" if note else BEGUN_IN_FLOAT32
+    least = options.least_mass
     settings = {
         "name": "hf",
         **model_identity(name, options.revision, loaded.model.config),
         "task": loaded.task,
         "dtype": loaded.dtype,
         **own,
+        **({"least_mass": least} if least not in (None, LEAST_MASS) else {}),
     }
-    if options.least_mass not in (None, LEAST_MASS):
-        settings["least_mass"] = options.least_mass
     budget = options.batch_tokens or BATCH_TOKENS[kind]
     ahead = look_ahead or LOOK_AHEAD[kind]
     batcher = Batcher(local, budget=budget, look_ahead=ahead)

@@ -136,8 +136,8 @@ def outcome_shares(
     if segments:
         first, of_first = next(iter(counts.items()))
         parts = ", ".join(f"{of_first[one]} {one}" for one in OUTCOMES)
-        alt = f"Stacked bars of {len(counts)} systems on {queries} queries. "
-        alt += f"First: {first}, {parts}."
+        size = f"{len(counts)} systems on {queries} queries"
+        alt = f"Stacked bars of {size}. First: {first}, {parts}."
     if sum(one.responses for one in segments) < queries * len(counts):
         subtitle += "; space: no response, or no grade"
     legend = {"title": None, "orient": "top", "columns": 5, "labelLimit": 220}

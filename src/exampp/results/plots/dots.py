@@ -197,9 +197,11 @@ def leaderboard(
         place = {"x": {"value": {"expr": "width + 12"}}, "text": {"field": "letters"}}
         shown_letters = inline_rows(("name", "letters"), [(n, letters.get(n, "")) for n in names])
         texts.append(layer("text", place, shown_letters, align="left", fontSize=size, opacity=0.8))
-    legend = [f"Bars: {spread}"]
-    legend += ["filled: not significantly different from the best"] if letters else []
-    legend += ["arrows: beyond the axis"] if any(beyond.values()) else []
+    legend = [
+        f"Bars: {spread}",
+        *(["filled: not significantly different from the best"] if letters else []),
+        *(["arrows: beyond the axis"] if any(beyond.values()) else []),
+    ]
     return Figure(
         name="leaderboard",
         title=f"Leaderboard by {measure}",

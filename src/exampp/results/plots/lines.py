@@ -274,7 +274,6 @@ def rank_scatter(
     points: Sequence[RankPair],
     measure: str,
     *,
-    official: str = "official",
     subtitle: str = "",
     tau: float | None = None,
 ) -> Figure:
@@ -292,13 +291,13 @@ def rank_scatter(
     }
     scale = {"domain": [0.4, last + 0.6], "nice": False}
     places = {
-        "x": quantitative("official", f"{official} rank", {**scale, "reverse": False}, **axis),
+        "x": quantitative("official", "official rank", {**scale, "reverse": False}, **axis),
         "y": quantitative("ours", f"rank by {measure}", {**scale, "reverse": True}, **axis),
     }
 
     ends = inline_rows(("official", "ours"), [[1, 1], [last, last]])
     told = [
-        f"{one.system}: {official} rank {one.official:g}, rank {one.ours:g} by {measure}"
+        f"{one.system}: official rank {one.official:g}, rank {one.ours:g} by {measure}"
         for one in points
     ]
     data = inline_rows(
@@ -321,24 +320,24 @@ def rank_scatter(
         said = inline_rows(("text",), [[f"Kendall's tau {tau:.3f}"]])
         layers.append(layer("text", corner, said, align="left", fontSize=12, fontWeight=600))
     square = {"width": _SIZE, "height": _SIZE, "autosize": "pad", "layer": layers}
-    alt = f"Nothing to draw: no system has both a rank by {measure} and an {official} rank."
+    alt = f"Nothing to draw: no system has both a rank by {measure} and an official rank."
     if points:
         far = max(points, key=lambda p: abs(p.official - p.ours))
         alt = (
-            f"Scatter plot of {len(points)} systems, {official} rank against rank by {measure}"
+            f"Scatter plot of {len(points)} systems, official rank against rank by {measure}"
             f"{', ' + subtitle if subtitle else ''}; furthest from the diagonal is {far.system}, "
-            f"{official} rank {far.official:g} and rank {far.ours:g} by {measure}."
+            f"official rank {far.official:g} and rank {far.ours:g} by {measure}."
         )
     return Figure(
         name="scatter",
-        title=f"{official[:1].upper()}{official[1:]} rank against rank by {measure}",
+        title=f"Official rank against rank by {measure}",
         subtitle=subtitle,
         alt=alt,
         spec=square if points else {},
         data=Table.of(
-            ["system", f"{official} rank", "rank"],
+            ["system", "official rank", "rank"],
             points,
-            f"Ranks by {measure} and in the {official} leaderboard",
+            f"Ranks by {measure} and in the official leaderboard",
         ),
     )
 

@@ -23,6 +23,7 @@ from exampp.formats.fields import check_weight, real
 from exampp.items.lint import RULES, Finding, lint
 from exampp.records import ITEM_KINDS, BankEntry, Item
 from exampp.records.gradebook import QueryGrades
+from exampp.records.grouping import grouped
 from exampp.records.items import DIFFERENT, marked_items
 from exampp.review.evidence import item_coverage
 from exampp.review.impact import Impact
@@ -296,11 +297,10 @@ def find_faults(
         if line.state and same_text(line.text, line.state.text):
             known = evidence.get((query_id, line.state.item_id))
             evidence |= {(query_id, name): known} if known else {}
-    by_line: dict[int, list[Finding]] = {}
-    for one in lint([BankEntry(query_id, items, text)], {query_id: text}, evidence=evidence):
-        key = named[one.item_id].key if one.item_id else 0
-        by_line.setdefault(key, []).append(one)
-    return by_line
+    return grouped(
+        lint([BankEntry(query_id, items, text)], {query_id: text}, evidence=evidence),
+        lambda one: named[one.item_id].key if one.item_id else 0,
+    )
 
 
 def _in_form(extra: Mapping[str, Any], names: Mapping[str, str]) -> Mapping[str, Any]:

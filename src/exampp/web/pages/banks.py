@@ -136,13 +136,14 @@ def _found(
 ) -> BankComparison:
     """Return the comparison, of matches that are graded if there is no `reference`."""
     if not reference:
-        snapshot = request.snapshot
-
-        def read() -> BankComparison:
-            with snapshot.grades() as grades:
-                return grades.banks(shared=shared, min_rating=snapshot.min_rating)
-
-        return computed(snapshot.cache.soon(("banks", shared), read, patience))
+        least = request.snapshot.min_rating
+        return computed(
+            request.snapshot.soon(
+                ("banks", shared),
+                lambda grades: grades.banks(shared=shared, min_rating=least),
+                patience,
+            )
+        )
 
     def compare() -> BankComparison:
         with Collection(request.live.path) as collection:

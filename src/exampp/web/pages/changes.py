@@ -67,19 +67,20 @@ def _page(request: PageRequest, since: str, status: int = 200, trouble: str = ""
 def _changes(request: PageRequest, since: str, patience: float | None) -> Changes:
     """Return the changes, from the cache if the collection and the file are the same."""
     snapshot, file = request.snapshot, _files(request).get(since)
-
-    def find() -> Changes:
-        # stored scores name the minimum rating
-        scores = file is not None and not is_collection(file)
-        with snapshot.grades() as grades:
-            return grades.changes(file or since, min_rating=None if scores else snapshot.min_rating)
-
+    # stored scores name the minimum rating
+    least = None if file is not None and not is_collection(file) else snapshot.min_rating
     with request.open() as collection:
         days = {one.day for one in change_days(collection.connection)}
     if file is None and since not in days:
         raise InputError(f"no earlier version {since!r}", hint="Choose a day, or upload a file")
     version = (request.assessor, file.stat().st_mtime_ns) if file else None
-    return computed(snapshot.cache.soon(("changes", since, version), find, patience))
+    return computed(
+        snapshot.soon(
+            ("changes", since, version),
+            lambda grades: grades.changes(file or since, min_rating=least),
+            patience,
+        )
+    )
 
 
 @router.post("/changes/add")

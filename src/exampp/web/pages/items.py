@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 
 from exampp.analysis.items import ItemList, ListedItem, item_list
 from exampp.errors import InputError
+from exampp.grades.grades import Grades
 from exampp.records.gradebook import Dossier, check_all_items_graded, untestable
 from exampp.records.inputs import relevance_threshold
 from exampp.review.answers import AnswerDifferences
@@ -298,9 +299,13 @@ def _missing(request: PageRequest, options: ListRequest, page: int) -> dict[str,
     kind = options.kind if options.kind in KINDS else None
     listing = page_of(queries, page, len(queries) or 1 if kind else QUERIES)
     first = FIRST * QUERIES if options.query is None else len(oversight.missing)
-    limit = None if kind else first
+    limit, criteria = None if kind else first, options.criteria
     entries = computed(
-        request.snapshot.missing(tuple(listing.entries), options.criteria, limit, request.patience)
+        request.snapshot.soon(
+            ("missing", listing.entries, criteria, limit),
+            lambda grades: grades.missing(listing.entries, criteria, limit),
+            request.patience,
+        )
     )
     by_query: dict[str, list[MissingEntry]] = {query: [] for query in listing.entries}
     for one in entries:
@@ -384,15 +389,14 @@ def _grid(request: PageRequest, options: ListRequest, page: int) -> dict[str, An
 
 
 def _answers(request: PageRequest, options: ListRequest, page: int) -> dict[str, Any]:
-    def compute() -> AnswerDifferences | str:
-        with request.snapshot.grades() as grades:
-            try:
-                return grades.answer_differences(options.query)
-            except InputError as error:
-                return str(error)
+    def find(grades: Grades) -> AnswerDifferences | str:
+        try:
+            return grades.answer_differences(options.query)
+        except InputError as error:
+            return str(error)
 
     key = ("answers", options.query)
-    found = request.snapshot.cache.soon(key, compute, request.patience)
+    found = request.snapshot.soon(key, find, request.patience)
     if found is None:
         raise StillComputing
     if isinstance(found, str):

@@ -9,8 +9,7 @@ from fastapi.responses import HTMLResponse
 
 from exampp.errors import InputError
 from exampp.review.record import default_systems
-from exampp.web.live_collection import Snapshot
-from exampp.web.page_request import CurrentRequest, PageRequest
+from exampp.web.page_request import CurrentRequest, PageRequest, computed
 
 router = APIRouter()
 
@@ -32,7 +31,9 @@ def record(
         if request.choices:
             snapshot = request.snapshot
             grades = request.choice.of(collection).using(snapshot.gradebook)
-            systems = snapshot.cache.get("best first", lambda: _best_first(snapshot))
+            systems = computed(
+                snapshot.soon("best first", lambda grades: grades.best_first(), None)
+            )
             if not chosen and (at := snapshot.query_index.get(query_id)) is not None:
                 chosen = default_systems(snapshot.gradebook.queries[at], systems)
             found = grades.record(query_id, chosen, min_rating=snapshot.min_rating)
@@ -48,12 +49,6 @@ def record(
         after=next(iter(queries[at + 1 : at + 2]), ""),
         place=(at + 1, len(queries)),
     )
-
-
-def _best_first(snapshot: Snapshot) -> list[str]:
-    # a connection belongs to one thread: this may be another one than that of the page
-    with snapshot.grades() as grades:
-        return grades.best_first()
 
 
 def _queries(request: PageRequest) -> list[str]:

@@ -67,13 +67,10 @@ def _add_pages(name: str) -> None:
 
 def _found(request: PageRequest, name: str, patience: float | None) -> PlottedResult:
     """Return a result of the grades of a request, computed in the background."""
-    snapshot = request.snapshot
-
-    def compute() -> PlottedResult:
-        with snapshot.grades() as grades:
-            return RESULTS[name](grades, snapshot.min_rating)
-
-    return computed(snapshot.cache.soon(name, compute, patience))
+    least = request.snapshot.min_rating
+    return computed(
+        request.snapshot.soon(name, lambda grades: RESULTS[name](grades, least), patience)
+    )
 
 
 for _name in RESULTS:
