@@ -261,7 +261,7 @@ def _improvement_row(one: ImprovementRound) -> list[Cell]:
 def _sealed(use: Sequence[SealedUse]) -> Section:
     """Return the use of the sealed parts of the bank; nothing if no client used one."""
     title = "How was the sealed part used?"
-    blocks = [sealed_use_table(use), *map(sealed_use_figure, use)] if use else []
+    blocks: list[Block] = [sealed_use_table(use), *map(sealed_use_figure, use)] if use else []
     verdict = " ".join(map(describe_sealed_use, use))
     return Section.of("sealed", title, blocks).with_verdict(verdict)
 
