@@ -394,7 +394,9 @@ def check_single_turn(
                 )
         elif normalize_name(name) in _TURNS:
             if (parse_digits(str(value)) or 0) > 1:
-                raise _conversation(f"is turn {value} of a conversation", name)
+                known = conversation_of(fields)[0]
+                of = f"conversation {brief(known)}" if known else "a conversation"
+                raise _conversation(f"is turn {value} of {of}", name)
         elif normalize_name(name) in _HISTORY and _has_history(value, question):
             raise _conversation("has other turns of a conversation", name)
 
