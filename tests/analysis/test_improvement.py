@@ -209,6 +209,7 @@ def test_ungraded_items_on_trial_are_not_added() -> None:
 
     found = tried(replace(book, queries=tuple(map(pending, book.queries))))
     assert not kinds(found, ADD)
+    assert [one.code for one in found.notes] == ["items-ungraded"]
 
 
 def test_sealed_items_stay() -> None:

@@ -304,7 +304,7 @@ def test_json_has_all_tables(exam: exampp.Collection, exampp_command: Commands) 
     first = shown["gain"]["rows"][0]
     assert first["measure"] == "agreement of queries"
     assert first["difference_low"] > 0
-    assert all(one["accepted"] for one in shown["proposals"]["rows"])
+    assert all(one["confirmed"] for one in shown["proposals"]["rows"])
 
 
 def test_a_bank_without_grades_is_refused(

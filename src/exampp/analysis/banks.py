@@ -24,7 +24,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from exampp.analysis.phrases import leading, percent
+from exampp.analysis.phrases import gaps, leading, percent
 from exampp.errors import InputError
 from exampp.items.duplicates import duplicate_groups, duplicate_pairs
 from exampp.items.matches import COVERAGE, MATCHERS, by_coverage
@@ -354,7 +354,9 @@ class BankComparison(Result):
         others = self.rows[len(equal) :]
         near = [one.bank for one in others if not one.behind]
         rest = "; all others are lower, beyond the uncertainty over queries" if others else ""
-        if near:
+        if len(near) == len(others) > 3:
+            rest = "; no other bank is clearly lower"
+        elif near:
             names = ", ".join(near) if len(near) < 4 else f"{len(near)} of {len(others)}"
             rest = f"; not clearly lower: {names}"
         leader = leading([one.bank for one in equal], "bank")
@@ -687,7 +689,10 @@ def _notes(matched: MatchedBanks, found: BankComparison, level: float) -> Iterat
     if found.best:
         yield note("banks-best")
     yield note("banks-columns")
-    yield note("banks-intervals", level=percent(level))
+    if any(one.recall.low is not None for one in found.rows):
+        yield note("banks-intervals", level=percent(level))
+    else:
+        yield from gaps((one.bank, one.recall) for one in found.rows)
 
 
 # ---- matches that a grader or people made --------------------------------------------------------

@@ -39,6 +39,7 @@ from exampp.errors import InputError
 from exampp.items.generation import WritingTask
 from exampp.items.improvement_rounds import ChoiceBasis
 from exampp.measures.board import describe_source
+from exampp.measures.cover import ItemScores
 from exampp.measures.exams import SubtopicChoice
 from exampp.measures.leaderboard import grade_notes, missing_prerequisite
 from exampp.records.gradebook import Gradebook, QueryGrades, check_testable
@@ -269,7 +270,7 @@ class Improvement(Result):
         columns = [
             *(Column("query"), Column("item"), Column("change")),
             *(Column("systems", 2), Column("passages", 2), Column("faults"), Column("text")),
-            *programs_only("accepted"),
+            *programs_only("confirmed"),
         ]
         rows: list[list[Cell]] = [
             [
@@ -356,7 +357,7 @@ def improve(
     groups = related_groups(exam.similarity(), SIMILAR)
     halves = _halves(exam, groups, _shown_systems(texts), settings)
     caption = _caption(book, exam, groups, settings)
-    notes = [*grade_notes(book), *_notes(texts, exam.scores.systems)]
+    notes = [*grade_notes(book), *_notes(texts, exam.scores)]
     if lacking := _lacking(exam, halves):
         return Improvement(
             caption, book.grader.key, settings, lacking=lacking, notes=merge_notes(notes)
@@ -649,8 +650,10 @@ def _caption(
     return "; ".join(parts)
 
 
-def _notes(texts: BankTexts, systems: Sequence[str]) -> Iterator[Note]:
-    """Warn of systems of the family of models that wrote items on trial."""
+def _notes(texts: BankTexts, scores: ItemScores) -> Iterator[Note]:
+    """Warn of missing grades, and of systems related to the writers of items on trial."""
+    if scores.missing:
+        yield note("items-ungraded", share=scores.missing)
     writers = {
         maker
         for entry in texts.entries
@@ -659,7 +662,7 @@ def _notes(texts: BankTexts, systems: Sequence[str]) -> Iterator[Note]:
         for maker in makers_of(item.extra, entry.extra)
     }
     families = {family for writer in writers for family in families_of(writer)}
-    found = {name: families & set(families_of(name)) for name in systems}
+    found = {name: families & set(families_of(name)) for name in scores.systems}
     akin = {name: shared for name, shared in sorted(found.items()) if shared}
     if akin:
         common = set().union(*akin.values())

@@ -152,9 +152,7 @@ def _rows(
     """
     start, head = next(read_lines(path))
     if head.lstrip().startswith(b"{"):
-        rows = _json_rows(path, wanted)
-        names = list(dict.fromkeys(name for _, row in rows for name in row))
-        return _named_rows(names, rows, path)
+        return _named_rows(_json_rows(path, wanted), path)
     text = text_of(head, path, start)
     separator = next((mark for mark in "\t," if mark in text), None)
     # trec_eval writes tabs and no header; a quote has no special meaning there
@@ -188,9 +186,10 @@ def _json_rows(path: str | Path, wanted: frozenset[str]) -> list[tuple[int, dict
 
 
 def _named_rows(
-    names: Sequence[str], rows: Iterable[tuple[int, Mapping[str, Any]]], path: str | Path
+    rows: Sequence[tuple[int, Mapping[str, Any]]], path: str | Path
 ) -> list[_Row] | None:
     """Return the scores of named columns; None if they are not scores. A missing value is empty."""
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
     plain = {*map(normalize_name, names)}
     if is_wide := "examScore" in names:
         names = [name for name in _RESULTS if name in names]
@@ -573,9 +572,7 @@ def of_rows(rows: Iterable[tuple[int, Mapping[str, Any]]], name: str) -> dict[st
         InputError: As in `read`.
     """
     rows = list(rows)
-    # omit missing values
-    names = list(dict.fromkeys(key for _, row in rows for key in row))
-    if (table := _named_rows(names, rows, name)) is not None:
+    if (table := _named_rows(rows, name)) is not None:
         scores = _by_measure(table, name)
         if len(scores) != 1:
             raise InputError(

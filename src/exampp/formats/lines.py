@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from errno import EACCES
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from exampp.errors import InputError
 from exampp.formats.fields import FirstLines, duplicate_error
@@ -325,10 +325,6 @@ def decode_json(
         raise InputError(
             what, file=path, line=number, field=place.rstrip("`").removeprefix("$").lstrip(".")
         ) from None
-    except UnicodeDecodeError:
-        raise InputError(
-            "not UTF-8 text", file=path, line=number, hint="Convert the file to UTF-8"
-        ) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise InputError(f"broken JSON ({error})", file=path, line=number) from None
 
@@ -631,20 +627,10 @@ def is_read_fault(error: BaseException) -> bool:
     return isinstance(error, READ_FAULTS) or type(error).__name__ == "ZstdError"
 
 
-class _Source(Protocol):
-    def read1(self, size: int, /) -> bytes:
-        """Return some bytes, or none at the end."""
-        ...
-
-    def close(self) -> None:
-        """Close the file."""
-        ...
-
-
 class _Unpacked(io.RawIOBase):
     """Stream of a compressed file; all content comes before an error about its end or size."""
 
-    def __init__(self, path: Path, file: io.BufferedReader, source: _Source) -> None:
+    def __init__(self, path: Path, file: io.BufferedReader, source: io.BufferedIOBase) -> None:
         self._path = path
         self._file = file
         self._source = source
@@ -671,7 +657,7 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-class _Zstd:
+class _Zstd(io.BufferedIOBase):
     """All frames of a zstd file; raises EOFError if the last one is truncated.
 
     The stream reader of zstandard ignores truncation.
@@ -685,7 +671,7 @@ class _Zstd:
         self._file = file
         self._ready = memoryview(b"")
 
-    def read1(self, size: int, /) -> bytes:
+    def read1(self, size: int = -1, /) -> bytes:
         while not self._ready and self._decompress():
             pass
         part = bytes(self._ready[:size])
@@ -704,9 +690,6 @@ class _Zstd:
             raise EOFError
         self._ready = memoryview(self._frame.decompress(unread))
         return True
-
-    def close(self) -> None:
-        self._file.close()
 
 
 _OPENERS: dict[str, Any] = {

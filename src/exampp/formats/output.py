@@ -100,21 +100,11 @@ def writing(path: str | Path, *, text: bool = True) -> Iterator[BinaryIO]:
             yield stream
         return
     _spare_collections(place)
-    raw = _unfinished(place)
-    temporary = Path(raw.name)
-    try:
-        with raw:
-            with _compressed(raw, place.suffix) as stream:
-                yield stream
-            raw.flush()
-            put_in_place(temporary, place)
-    except BaseException as error:
-        # an interrupt leaves no temporary file either
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename is None:
-            # the error of a full disk does not name the file
-            error.filename = str(place)
-        raise
+    with _unfinished(place) as raw:
+        with _compressed(raw, place.suffix) as stream:
+            yield stream
+        raw.flush()
+        put_in_place(Path(raw.name), place)
 
 
 @contextmanager
@@ -147,22 +137,15 @@ def temporary_file(place: Path) -> Iterator[Path]:
         InputError: The path is not writable.
         StorageFault: The disk rejected the file; nothing is left behind.
     """
-    lock = _unfinished(place)
-    temporary = Path(lock.name)
-    with lock:
+    with _unfinished(place) as lock:
         try:
-            yield temporary
+            yield Path(lock.name)
         except StorageFault as error:
             raise StorageFault(
                 place,
                 error.why,
                 "Nothing was written. Free some space, then run the same command again",
             ) from None
-        except (InputError, OSError) as error:
-            _name(error, temporary, place)
-            raise
-        finally:
-            _remove(temporary)
 
 
 def create_collection(path: Path) -> None:
@@ -208,8 +191,11 @@ def _name(error: InputError | OSError, temporary: Path, place: Path) -> None:
         error.file = error.file and error.file.replace(str(temporary), str(place))
 
 
-def _unfinished(place: Path) -> BinaryIO:
-    """Return a new, locked temporary file next to the target, with default permissions.
+@contextmanager
+def _unfinished(place: Path) -> Iterator[BinaryIO]:
+    """Yield a new, locked temporary file next to the target, with default permissions.
+
+    It is removed on exit, with its SQLite files. Errors name the target.
 
     Raises:
         InputError: The path is not writable.
@@ -224,7 +210,16 @@ def _unfinished(place: Path) -> BinaryIO:
     with suppress(OSError):
         # some network file systems have no locks; the process id then decides
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return stream
+    temporary = Path(stream.name)
+    try:
+        with stream:
+            yield stream
+    except (InputError, OSError) as error:
+        # the error of a full disk does not name the file
+        _name(error, temporary, place)
+        raise
+    finally:
+        _remove(temporary)
 
 
 def remove_leftovers(place: Path) -> None:

@@ -636,37 +636,34 @@ def _passage(
 def _judgments(
     query_id: str, typed: PassageJson, originals: Sequence[Any]
 ) -> tuple[tuple[Judgment, Residue], ...]:
-    unique: list[Judgment] = []
-    seen: set[str | None] = set()
-    for index, entry in enumerate(typed.paragraph_data.judgments):
-        subtopic = subtopic_of(query_id, entry.query)
-        judgment = Judgment(query_id, typed.paragraph_id, entry.relevance, subtopic)
-        if subtopic in seen:
-            raise InputError(
-                "this passage has two judgments for the same query",
-                field=f"paragraph_data.judgments[{index}]",
-            )
-        seen.add(subtopic)
-        unique.append(judgment)
-    return tuple(zip(unique, differences(map(_judgment_json, unique), originals), strict=True))
+    read = [
+        Judgment(query_id, typed.paragraph_id, one.relevance, subtopic_of(query_id, one.query))
+        for one in typed.paragraph_data.judgments
+    ]
+    what = "this passage has two judgments for the same query"
+    _refuse_repeated("judgments", (one.subtopic_id for one in read), lambda _: what)
+    return tuple(zip(read, differences(map(_judgment_json, read), originals), strict=True))
 
 
 def _rankings(
     query_id: str, typed: PassageJson, originals: Sequence[Any]
 ) -> tuple[tuple[RankedPassage, Residue], ...]:
-    unique: list[RankedPassage] = []
-    seen: set[tuple[str, str]] = set()
-    for index, entry in enumerate(typed.paragraph_data.rankings):
-        at = entry.queryId or query_id
-        ranked = RankedPassage(at, typed.paragraph_id, entry.rank, entry.score, entry.method)
-        if (entry.method, at) in seen:
-            raise InputError(
-                f"system {entry.method!r} ranks this passage twice",
-                field=f"paragraph_data.rankings[{index}]",
-            )
-        seen.add((entry.method, at))
-        unique.append(ranked)
-    return tuple(zip(unique, differences(map(_ranking_json, unique), originals), strict=True))
+    read = [
+        RankedPassage(one.queryId or query_id, typed.paragraph_id, one.rank, one.score, one.method)
+        for one in typed.paragraph_data.rankings
+    ]
+    keys = ((one.system, one.query_id) for one in read)
+    _refuse_repeated("rankings", keys, lambda key: f"system {key[0]!r} ranks this passage twice")
+    return tuple(zip(read, differences(map(_ranking_json, read), originals), strict=True))
+
+
+def _refuse_repeated(name: str, keys: Iterable[Any], what: Callable[[Any], str]) -> None:
+    """Raise InputError for the first key that occurs twice."""
+    seen = set()
+    for index, key in enumerate(keys):
+        if key in seen:
+            raise InputError(what(key), field=f"paragraph_data.{name}[{index}]")
+        seen.add(key)
 
 
 def _sheets(

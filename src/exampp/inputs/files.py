@@ -61,7 +61,7 @@ from exampp.formats.read_warnings import add_warning, note_preset
 from exampp.formats.record_systems import OUTER_NAMES, named_by_key, system_fields
 from exampp.formats.tables import named_rows
 from exampp.inputs.memory import check_systems, data_lines, parts_of
-from exampp.inputs.tabular import check_system_named, table_parts, table_roles
+from exampp.inputs.tabular import Rows, check_system_named, table_parts, table_roles
 from exampp.records.items import MODEL_KEYS
 from exampp.sanitize import check_lists, check_path
 
@@ -95,6 +95,8 @@ _OF_RESULTS = frozenset(
     )
 )
 """Columns of tables other than queries and passages."""
+_UNREADABLE = (InputError, OSError, ValueError, RecursionError, CsvError, StopIteration)
+"""Errors of a file whose kind is looked for; the reader of its kind reports them."""
 Columns = Mapping[str, str | Sequence[str]]
 """The column of a table by the name that exampp knows."""
 
@@ -390,7 +392,7 @@ def _renamed(
 
 def _has_fields(path: Path, columns: Collection[str]) -> bool:
     """Return whether a file has objects with one of these fields."""
-    with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+    with suppress(*_UNREADABLE):
         is_here = path.is_file() and not record_rows.is_text_table(path)
         return is_here and not {*columns}.isdisjoint(record_rows.first_columns(path))
     return False
@@ -504,7 +506,6 @@ def _inside(source: GivenFile, system: bool) -> Iterator[Known]:
 # ---- rag -----------------------------------------------------------------------------------------
 
 
-Rows = list[tuple[int, Mapping[str, Any]]]
 Answers = dict[tuple[str, str], dict[str, None]]
 """Reference answers of each question, in order."""
 
@@ -596,7 +597,7 @@ def _first_record(source: GivenFile) -> Row | None:
     """Return the first record of a file whose kind is to be found; None if it has none."""
     is_table = source.role in (None, "passages", *_KIND_OF_TABLE)
     if is_table and (source.role or not source.kind) and _is_readable(source.path):
-        with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+        with suppress(*_UNREADABLE):
             return record_rows.first_record(source.path)
     return None
 
@@ -605,7 +606,7 @@ def _stated_preset(source: GivenFile) -> Preset | None:
     """Return the preset that the user named, or None."""
     preset = preset_of(source.kind) if source.kind else None
     if preset is not None and preset.normalize_names and _is_readable(source.path):
-        with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+        with suppress(*_UNREADABLE):
             systems = system_fields(record_rows.first_record(source.path))
             return replace(preset, systems=preset.systems or systems)
     return preset
@@ -641,7 +642,7 @@ def _answers_preset(source: GivenFile, first: Row, renaming: Renaming) -> Preset
     questions with references, which are a bank.
     """
     answers = presets()["answers"]
-    with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+    with suppress(*_UNREADABLE):
         if _has_systems_by_key(source.path, first, answers):
             return answers
         is_response = source.role == "responses"
@@ -742,7 +743,7 @@ def _table_roles(source: GivenFile, first: Row, renaming: Renaming) -> Roles | N
     """Return the columns of a custom table that no strict format reads, by role."""
     names = renaming.long_names([name for name in first if name != OUTER])
     is_plain = not lines_in_memory(source.path) and _is_known(names, ",")
-    with suppress(InputError, OSError, ValueError, RecursionError, CsvError, StopIteration):
+    with suppress(*_UNREADABLE):
         roles = table_roles(names, renaming.columns)
         if is_plain or roles is None:
             return None

@@ -234,11 +234,6 @@ class RunLog:
                 hint="Use different names for different runs",
             )
 
-    def rank(self, ranked: RankedPassage) -> None:
-        """Record that a passage is ranked."""
-        if self.collects:
-            self.passages.add(ranked.passage_id)
-
     def findings(self, connection: sqlite3.Connection, missing: list[str]) -> Table:
         """Return the problems of the systems of an import as a table."""
         rows: list[tuple[Value, ...]] = []
@@ -369,11 +364,7 @@ class Loader:
 
     def data_set(self, records: Iterable[DataSet]) -> int:
         """Load the queries and judgments of a data set."""
-        count = 0
-        for one in records:
-            count += self.queries(one.queries)
-            count += self.judgments(one.judgments)
-        return count
+        return sum(self.queries(one.queries) + self.judgments(one.judgments) for one in records)
 
     def bank(self, records: Iterable[BankEntry]) -> int:
         """Load items; the name of the bank of the import overrides that of a file of one bank."""
@@ -528,8 +519,8 @@ class Loader:
                 for r, residue in batch
             ]
             stage_rankings(self.connection, staged)
-            for ranked, _ in batch if is_logged else ():
-                self.by.log.rank(ranked)
+            if is_logged and self.by.log.collects:
+                self.by.log.passages.update(passages)
             count += len(batch)
         return count
 

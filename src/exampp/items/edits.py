@@ -139,10 +139,11 @@ def changes_table(
     changes: Iterable[ItemChange], caption: str = "", notes: Sequence[str] = ()
 ) -> Table:
     """Return one row per changed field."""
-    rows = []
-    for change in changes:
-        if state := change.after or change.before:
-            rows.append((state.query_id, state.item_id, change.operation, *change_values(change)))
+    rows = [
+        (state.query_id, state.item_id, change.operation, *change_values(change))
+        for change in changes
+        if (state := change.after or change.before)
+    ]
     return Table.of(["query", "item", "change", "before", "after"], rows, caption, notes)
 
 

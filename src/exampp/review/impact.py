@@ -431,8 +431,8 @@ def effect_tables(effects: Sequence[Effect]) -> Mapping[str, Table]:
         "grader",
         "measure",
         "system",
-        _four("before"),
-        _four("after"),
+        Column("before", 4),
+        Column("after", 4),
         "rank",
         "rank then",
         GRADER_KEY,
@@ -583,9 +583,8 @@ def edit_effects(
         if _evaluated(then.book) != _evaluated(now.book):
             continue
         if then.book.is_graded or now.book.is_graded:
-            threshold = None
-            if min_rating is not None:
-                threshold = min(min_rating, then.book.grader.highest)
+            highest = then.book.grader.highest
+            threshold = None if min_rating is None else min(min_rating, highest)
             baseline = Baseline.of(query_sample(then.book), measures, min_rating=threshold)
             sampled = {one.query_id for one in baseline.gradebook.queries}
             changed = (one for one in now.book.queries if one.query_id in sampled)
@@ -635,7 +634,3 @@ def _score_rows(effects: Iterable[Effect]) -> Iterator[tuple[Value, ...]]:
 def _listed(heads: Sequence[str | Column], rows: list[tuple[Value, ...]], what: str) -> Table:
     more = [f"and {len(rows) - LISTED} more"] if len(rows) > LISTED else []
     return Table.of(heads, rows[:LISTED], f"{what}: {len(rows)}", notes=more)
-
-
-def _four(name: str) -> Column:
-    return Column(name, 4)

@@ -19,7 +19,7 @@ Cells are ordered by expected swaps, then by expected change of the differences.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -31,8 +31,6 @@ from numpy.typing import NDArray
 from exampp.measures.cover import cover
 from exampp.measures.exams import (
     QueryExam,
-    SubtopicChoice,
-    Subtopics,
     by_rank,
     exams,
     lay_out,
@@ -54,24 +52,6 @@ PRIOR_DECISIONS = 10
 
 CellName = tuple[str, str, str]
 """(query id, item id, passage id)."""
-
-
-class CoverMeans(NamedTuple):
-    """Mean Cover of each system, with the number of queries and the subtopic mode."""
-
-    means: Floats
-    queries: int
-    mode: Subtopics
-
-
-def cover_means(
-    gradebook: Gradebook, *, min_rating: int, k: int = 20, subtopics: SubtopicChoice = "auto"
-) -> CoverMeans:
-    """Return the mean Cover@k of all systems."""
-    mode = resolve_subtopics(gradebook, subtopics)
-    result = cover(gradebook, [min_rating], k=k, subtopics=mode)
-    means = np.array([mean.mean or 0.0 for mean in result.of("Cover")[0].values.means()])
-    return CoverMeans(means, len(result.query_ids), mode)
 
 
 class OverturnCount(NamedTuple):
@@ -129,7 +109,6 @@ def most_influential_cells(
     decided: AbstractSet[CellName] = frozenset(),
     confidence: Mapping[str, Floats] | None = None,
     seen: Mapping[int, OverturnCount] | None = None,
-    subtopics: SubtopicChoice = "auto",
     most: int = 500,
 ) -> list[Candidate]:
     """Return up to `most` cells with the largest effect on Cover@k, largest first.
@@ -140,13 +119,18 @@ def most_influential_cells(
     """
     chances = _Chances(min_rating, seen or {}, _covered_share(gradebook, min_rating))
     by_query = grouped(decided, lambda cell: cell[0])
+    mode = resolve_subtopics(gradebook, "auto")
+    result = cover(gradebook, [min_rating], k=k, subtopics=mode)
+    means = np.array([mean.mean or 0.0 for mean in result.of("Cover")[0].values.means()])
     best: list[_Cells] = []
-    before = cover_means(gradebook, min_rating=min_rating, k=k, subtopics=subtopics)
-    for cells in _moving(gradebook, min_rating, k, before):
-        query_id = cells.query.query_id
-        of_query = (confidence or {}).get(query_id)
+    for query_id, papers in groupby(
+        exams(gradebook, mode, by_rank), key=lambda exam: exam.query.query_id
+    ):
+        of_query, sure = list(papers), (confidence or {}).get(query_id)
+        share = 1 / (len(of_query) * len(result.query_ids))
         of_people = frozenset(by_query.get(query_id, ()))
-        best.append(_first(cells, chances, of_query, of_people, most))
+        moving = (_cells(exam, min_rating, k, means, share) for exam in of_query)
+        best += (_first(cells, chances, sure, of_people, most) for cells in moving)
     return _candidates(best, most)
 
 
@@ -154,22 +138,6 @@ def by_passage(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Group the queue by passage, at the position of the first cell."""
     passages = grouped(candidates, lambda one: (one.query_id, one.passage_id))
     return [one for cells in passages.values() for one in cells]
-
-
-def _moving(
-    gradebook: Gradebook,
-    min_rating: int,
-    k: int,
-    before: CoverMeans,
-) -> Iterator[_Cells]:
-    """Yield the cells that can move a system, exam by exam."""
-    for _, papers in groupby(
-        exams(gradebook, before.mode, by_rank), key=lambda exam: exam.query.query_id
-    ):
-        of_query = list(papers)
-        for exam in of_query:
-            share = 1 / (len(of_query) * before.queries)
-            yield _cells(exam, min_rating, k, before.means, share)
 
 
 class _Chances(NamedTuple):

@@ -230,13 +230,14 @@ def add_items(
     """
     added = []
     bank = bank_key(connection, name)
+    with_text = "SELECT 1 FROM item_version WHERE item = ? AND text IS NOT NULL"
     for item in items:
         query = intern(connection, "query", "query_id", [item.query_id])[item.query_id]
         subtopic = _subtopic_key(connection, query, item.subtopic_id)
         row = _find_item(connection, bank, query, item)
         if row is None:
             row = _new_item(connection, bank, query, item.item_id, item.kind)
-        elif _has_text(connection, row):
+        elif exists(connection, with_text, (row,)):
             continue
         connection.execute(
             "UPDATE item SET subtopic = ?, extra = ? WHERE item = ?",
@@ -283,12 +284,6 @@ def item_models(
         for maker in makers_of(from_json(own or "{}"), from_json(of_line or "{}")):
             counts[maker] += items
     return ItemModels(origins.total(), dict(counts))
-
-
-def _has_text(connection: sqlite3.Connection, item: int) -> bool:
-    return exists(
-        connection, "SELECT 1 FROM item_version WHERE item = ? AND text IS NOT NULL", (item,)
-    )
 
 
 def _find_item(connection: sqlite3.Connection, bank: int, query: int, item: Item) -> int | None:

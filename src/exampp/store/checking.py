@@ -123,6 +123,9 @@ class Problem(NamedTuple):
     value: str
     problem: str
 
+    def __str__(self) -> str:
+        return " ".join(filter(None, self))
+
 
 PAGED = ("grade", "sheet", "ranking", "judgment", "pool", "passage", "passage_version")
 """Tables that evaluation reads in the form of `store.pages`, or not at all."""
@@ -146,10 +149,8 @@ def refuse_unsound(connection: sqlite3.Connection, unread: Sequence[str] = ()) -
     if guarded and not guarded.writing:
         # a damaged index disagrees with its table
         for problem in (*_sqlite_pages(guarded, unread), *_checksums(guarded, unread)):
-            what = " ".join(filter(None, problem))
-            raise Damaged(
-                str(file_of(guarded)), what, "rows were changed by another program or by the disk"
-            )
+            why = "rows were changed by another program or by the disk"
+            raise Damaged(str(file_of(guarded)), problem, why)
         guarded.verified, guarded.partly_verified = not unread, True
 
 
@@ -160,12 +161,10 @@ def find_problems(connection: sqlite3.Connection) -> list[Problem]:
         try:
             problems += look(connection)
         except (InputError, sqlite3.DatabaseError) as error:
-            problems.append(Problem("", "", "", "", f"cannot be read: {_error_text(error)}"))
+            # an InputError as text has a hint, too
+            why = f"cannot be read: {getattr(error, 'what', error)}"
+            problems.append(Problem("", "", "", "", why))
     return problems
-
-
-def _error_text(error: Exception) -> str:
-    return error.what if isinstance(error, InputError) else str(error)
 
 
 def _sqlite_pages(connection: sqlite3.Connection, unread: Sequence[str] = ()) -> Iterator[Problem]:

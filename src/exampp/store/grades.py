@@ -13,7 +13,16 @@ from exampp.errors import InputError
 from exampp.records import Grade, GraderIdentity, State
 from exampp.records.graders import RatingScale, with_distinct_names
 from exampp.sanitize import sanitize, sanitize_value
-from exampp.store.sql import column, exists, extra_json, from_json, insert, pairs, select_integer
+from exampp.store.sql import (
+    column,
+    exists,
+    extra_json,
+    from_json,
+    insert,
+    pairs,
+    records,
+    select_integer,
+)
 
 GradeRow = tuple[int, int, int, int, int, int | None, str | None, str, float | None, str | None]
 """grader, item_version, passage_version, answer_key, state, rating, reply, rule, confidence,
@@ -146,13 +155,15 @@ def set_scale(connection: sqlite3.Connection, grader: int, scale: RatingScale) -
 
 def unshown_scales(connection: sqlite3.Connection) -> set[int]:
     """Return graders with a scale that their grades do not fully show, or that starts above 0."""
-    rows = connection.execute(
-        "SELECT r.grader FROM grader r LEFT JOIN (SELECT g.grader, max(g.rating) AS found "
-        "FROM item i JOIN grade g ON g.item_version = i.version "
-        "JOIN passage p ON p.version = g.passage_version GROUP BY g.grader) USING (grader) "
-        "WHERE r.lowest <> 0 OR r.highest > max(1, coalesce(found, 0))"
+    return set(
+        column(
+            connection,
+            "SELECT r.grader FROM grader r LEFT JOIN (SELECT g.grader, max(g.rating) AS found "
+            "FROM item i JOIN grade g ON g.item_version = i.version "
+            "JOIN passage p ON p.version = g.passage_version GROUP BY g.grader) USING (grader) "
+            "WHERE r.lowest <> 0 OR r.highest > max(1, coalesce(found, 0))",
+        )
     )
-    return {grader for (grader,) in rows}
 
 
 def graders(connection: sqlite3.Connection) -> list[StoredGrader]:
@@ -461,10 +472,11 @@ def position_rows(connection: sqlite3.Connection, grader: int) -> list[PositionR
         (grader,),
     ):
         return []
-    rows = connection.execute(
+    return records(
+        PositionRow,
+        connection,
         "SELECT json_extract(detail, '$.request'), json_extract(detail, '$.position'), "
         f"min(item_version), rating FROM grade WHERE grader = ? AND state = 0 AND {several} "
         "GROUP BY 1, 2",
         (grader,),
     )
-    return [PositionRow(*row) for row in rows]

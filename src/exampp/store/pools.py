@@ -154,14 +154,10 @@ def put_pools(connection: sqlite3.Connection, pools: Iterable[QueryPool], edit: 
     Rankings are only staged; `apply_rankings` stores them. Raises InputError if the same passage
     has different texts in one import.
     """
-    count = 0
-    for pool in pools:
-        _put_pool(connection, pool, edit)
-        count += len(pool.passages)
-    return count
+    return sum(_put_pool(connection, pool, edit) for pool in pools)
 
 
-def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> None:
+def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> int:
     query_id, passages = pool.query_id, pool.passages
     query = intern(connection, "query", "query_id", [query_id])[query_id]
     titles = titles_of(connection, [(p.passage_id, p.text) for p in passages if not p.title])
@@ -197,6 +193,7 @@ def _put_pool(connection: sqlite3.Connection, pool: QueryPool, edit: Edit) -> No
         ),
     )
     _put_sheets(connection, query, pool, versions, edit)
+    return len(passages)
 
 
 def _subtopics(

@@ -477,8 +477,8 @@ def set_alone(connection: sqlite3.Connection, cell: str) -> None:
 
 def requests_alone(connection: sqlite3.Connection) -> frozenset[str]:
     """Return the cells that go into the next batch alone."""
-    found = connection.execute("SELECT request FROM batch_request WHERE number = ?", (ALONE,))
-    return frozenset(request for (request,) in found)
+    requests = "SELECT request FROM batch_request WHERE number = ?"
+    return frozenset(column(connection, requests, (ALONE,)))
 
 
 def close_batch(connection: sqlite3.Connection, batch: int, state: str, status: str) -> None:

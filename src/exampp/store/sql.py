@@ -123,13 +123,7 @@ def _checksum(connection: sqlite3.Connection, table: str, of: str = "") -> str:
 
 
 def write_all(connection: sqlite3.Connection) -> None:
-    """Recompute the checksums of all tables in the current transaction.
-
-    Does nothing if the schema has no checksums yet.
-    """
-    if not connection.execute(f"PRAGMA main.table_info({TABLE})").fetchall():
-        return
-    connection.execute(f"DELETE FROM {TABLE}")
+    """Write the checksums of all tables of a new collection, in the current transaction."""
     connection.executemany(
         f"INSERT INTO {TABLE} VALUES (?, ?, ?)",
         [(name, *totals) for name, totals in sums_of_tables(connection) if totals[0]],

@@ -125,7 +125,7 @@ def _called(service: ExamService, client: Identified, parameters: Mapping[str, A
         checked = tool.arguments.model_validate(arguments)
         found = asdict(tool.call(service, client, **checked.model_dump()))
     except ValidationError as error:
-        return _text(describe_fault(error)[0], failed=True)
+        return _text(describe_fault(error), failed=True)
     except Unavailable as error:
         return _text(f"{error}. Try again in {error.wait} s", failed=True)
     except (ExamError, OSError, MemoryError) as error:

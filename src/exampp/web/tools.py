@@ -171,11 +171,11 @@ TOOLS: Mapping[str, Tool] = {
 }
 
 
-def describe_fault(error: ValidationError) -> tuple[str, str]:
-    """Return the first fault of arguments as a sentence, and its field."""
+def describe_fault(error: ValidationError) -> str:
+    """Return the first fault of arguments as a sentence."""
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     field = ".".join(str(part) for part in first["loc"])[:200]
-    return fault_sentence(first["msg"], field), field
+    return fault_sentence(first["msg"], field)
 
 
 def fault_sentence(message: str, field: str) -> str:
