@@ -45,7 +45,7 @@ ROOM = 2 << 30
 
 # a slow machine is no fault, and what CI says must not depend on the draw; campaigns draw more
 settings.register_profile("here", deadline=None, max_examples=30)
-settings.register_profile("ci", deadline=None, derandomize=True)
+settings.register_profile("ci", deadline=None, derandomize=True, max_examples=40)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
 # four workers on two cores, as some wait: one thread each; read when the libraries are loaded
