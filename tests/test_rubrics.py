@@ -261,7 +261,7 @@ def test_pages_show_turns_and_items_to_avoid(path: Path) -> None:
         record = exam.record("c")
         items = [one.item_id for one in exam.bank().items("c") if one.weight < 0]
         passage = exam.grades().gradebook.queries[0].passage_ids[0]
-    assert "bad covers 1 of 1 item; states 1 of 1 to avoid." in record.headline
+    assert "bad covers 1 of 1 item; states 1 of 1 item to avoid." in record.headline
     assert record.tables()["conversation"].rows[1] == ("assistant", "How old is she?")
     cell = {"query": "c", "item": items[0], "passage": passage}
     with live.visiting(path) as client:
@@ -370,3 +370,22 @@ def test_lists_name_items_to_avoid_and_count_wanted_ones_as_answered(tmp_path: P
         page = read(client.get("/items").text).text
         assert page.count("to avoid") == 2
         assert page.count("not graded") == 1  # the filter
+
+
+def test_an_exam_with_queries_that_only_have_items_to_avoid(tmp_path: Path) -> None:
+    """Such a query has no Cover; its record names what a system says."""
+    bad = {"nugget": "bad", "weight": -1}
+    with exampp.create(tmp_path / "bad.exam") as exam:
+        exam.add(
+            queries={"q": "q", "r": "r"},
+            bank={"q": [bad], "r": [{"nugget": "good"}, {"nugget": "better"}, bad]},
+            passages={"p1": "one", "p2": "two"},
+            runs={"a": {"q": ["p1"], "r": ["p2"]}, "b": {"q": ["p2"], "r": ["p1"]}},
+        )
+        exam.grade(lambda _, passage: 5 * (passage.passage_id == "p1"), name="f", scale=(0, 5))
+        grades = exam.grades()
+        assert [one.mean for one in grades.evaluate(["Avoided"]).rows[:2]] == [0.5, 0.5]
+        assert "a retrieves 1 of 1 item to avoid." in exam.record("q").headline
+        assert grades.reliability().queries == 1
+        grades.report(tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support import sealed_exam
+from support.commands import Commands
 from support.sealed_exam import ITEMS, QUERIES, answers, identified, rate, word, words_of
 
 import exampp
@@ -27,12 +28,14 @@ from exampp import service as module
 from exampp.errors import ExamError, InputError
 from exampp.graders.base import Reply, Request
 from exampp.graders.scripted import ScriptedGrader
-from exampp.items.sealed_use import describe_sealed_use
-from exampp.records.clients import Limits, SealedUse
+from exampp.items.sealed_use import describe_sealed_use, sealed_use_figure
+from exampp.records.clients import Limits, SealedBest, SealedUse
 from exampp.results.result import Table
 from exampp.service import ExamService, NotThere, Unavailable, add_client, revoke_client
 from exampp.stats.ladder import error_bound
 from exampp.store.clients import Identified, OverLimit, sealed_use
+
+DAY = "2026-11-27T01:02"
 
 
 @pytest.fixture(autouse=True)
@@ -410,6 +413,7 @@ KILLED = """
 import os, signal, sys
 sys.path.insert(0, {tests!r})
 from support import sealed_exam
+from support.commands import Commands
 from exampp.service import ExamService
 from pathlib import Path
 
@@ -633,20 +637,51 @@ def test_a_bound_is_that_of_the_fewest_queries(
     with exampp.open(path) as exam:
         (use,) = sealed_use(exam.connection, "main")
         assert sealed_use(exam.connection, "another") == []
-    assert (use.submissions, use.reports, use.queries) == (2, 2, 11)
+    assert (use.submissions, [one.queries for one in use.bests]) == (2, [12, 11])
 
 
 @pytest.mark.parametrize(
     ("numbers", "words"),
     [
-        ((1, 1, 0, 0, None, 0), "1 client requested 1 score of the part of main sealed on 2026"),
-        ((1, 1, 0, 0, None, 0), "and no new best was reported."),
-        ((2, 1000, 9, 9, 0.9, 3), "There are too few queries to bound how much they can have"),
+        ((1, 1, 0), "1 client requested 1 score of the part of main sealed on 2026"),
+        ((1, 1, 0), "and no new best was reported."),
+        ((2, 1000, 9), "There are too few queries to bound how much they can have"),
     ],
 )
-def test_the_use_of_a_sealed_part_in_words(numbers: tuple[Any, ...], words: str) -> None:
-    use = SealedUse._make(("main", "2026-11-27T01:02", *numbers, "2026-11-27T01:02"))
+def test_the_use_of_a_sealed_part_in_words(numbers: tuple[int, int, int], words: str) -> None:
+    best = SealedBest("0a", 7, 2, "bot", 0.9, 3, DAY)
+    use = SealedUse("main", DAY, *numbers, last=DAY, bests=(best,) * numbers[2])
     assert words in describe_sealed_use(use)
+
+
+def test_the_best_scores_are_drawn(path: Path, opened: ExamService, bot: Identified) -> None:
+    sealed = words_of(path, "sealed")
+    other = identified(opened, sealed_exam.client(path, "other"))
+    for client, queries in ((bot, 6), (bot, 1), (other, 12), (bot, 12)):
+        opened.submit(client, system(sealed, queries))
+    with exampp.open(path) as exam:
+        (use,) = sealed_use(exam.connection)
+    figure = sealed_use_figure(use)
+    assert [row[:4] for row in figure.data.rows] == [(1, "bot", 0.5, 12), (3, "other", 1.0, 12)]
+    line, dots = figure.spec["layer"]
+    # the last score holds until the last submission
+    assert [tuple(one.values())[1:] for one in line["data"]["values"]] == [
+        *((1, 0.5), (3, 1.0)),
+        (4, 1.0),
+    ]
+    assert dots["data"]["values"][1]["about"].startswith("other: 1.00 with submission 3 (20")
+    assert figure.alt.startswith("2 clients requested 4 scores of the part of main")
+
+
+def test_the_plot_command_needs_a_submission(
+    path: Path, opened: ExamService, bot: Identified, tmp_path: Path, exampp_command: Commands
+) -> None:
+    picture = tmp_path / "sealed.csv"
+    ran = exampp_command("plot", "sealed", path, "-o", picture)
+    assert (ran.code, "no client submitted a system to the sealed part" in ran.err) == (2, True)
+    opened.submit(bot, system(words_of(path, "sealed"), 6))
+    assert exampp_command("plot", "sealed", path, "-o", picture).code == 0
+    assert picture.read_text().splitlines()[1].startswith("1,bot,0.5,12,20")
 
 
 def test_an_exam_that_cannot_be_written_is_not_offered(

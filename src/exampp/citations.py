@@ -47,7 +47,8 @@ def collect(
     `candidates` passages of its query that share most of its words, so that sentences without a
     citation can be supported, too. Answers of systems are not among them.
 
-    Raises InputError for an invalid file, or if nothing is cited and there is no pool.
+    Raises InputError for an invalid file, or if there is no pool, and nothing is cited or no cited
+    passage of a new collection has a text.
     """
     answers = [one for file in files for one in responses.read(file, system=system)]
     if pool is None and not any(one.cited for one in answers):
@@ -66,6 +67,11 @@ def collect(
             runs.setdefault(place.system, {})[place.key] = list(cited)
     cited_ids = {one for run in runs.values() for ranking in run.values() for one in ranking}
     data: dict[str, Any] = {"passages": [texts[one] for one in texts if one in cited_ids]}
+    if not (data["passages"] or corpus or pool or Path(path).exists()):
+        raise InputError(
+            "no cited passage has a text",
+            hint="Name a file or folder with their texts: --corpus (corpus in Python)",
+        )
     near = [] if pool is None else list(_near(sentences, pool, candidates))
     if pool is not None and not near:
         raise InputError(

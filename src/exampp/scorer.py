@@ -319,14 +319,11 @@ class Scorer:
         passages = {key: text for one in split for key, text in one.items()}
         places: dict[tuple[str, str], Hashable] = {}
         queued: dict[Hashable, PendingCells] = {}
-        for name, cell in cells.items():
-            # graders of texts request equal items once
-            same: Hashable = (cell.item, cell.keys) if self._shared_texts else name
-            for passage in passages:
-                places[passage, name] = query_id, same, passage
         for passage, text in passages.items():
             for name, cell in cells.items():
-                key = places[passage, name]
+                # graders of texts request equal items once
+                same: Hashable = (cell.item, cell.keys) if self._shared_texts else name
+                key = places[passage, name] = query_id, same, passage
                 if key not in queued:
                     ids = cell.ids._replace(passage=passage)
                     queued[key] = cell._replace(passage=text, ids=ids)

@@ -76,7 +76,8 @@ def test_counts_by_hand(tmp_path: Path) -> None:
     assert shy.credit.mean == (0 + 0 + 1 + 0) / 4
     assert counts(shy) == {**NONE, "wrongly_abstained": 2, "abstained": 1, "missing": 1}
     assert found.headline == (
-        "good answers 2 of 2 queries rightly, and abstains from 1 of 2 unanswerable."
+        "good answers 2 of 2 answerable queries rightly; "
+        "it abstains from 1 of 2 unanswerable queries."
     )
     shares = {tuple(row[:2]): tuple(row[2:]) for row in found.plot().data.rows}
     assert shares == {

@@ -54,6 +54,32 @@ def test_by_hand(text: str, found: list[str]) -> None:
     assert find_patterns(text, ITEMS) == found
 
 
+QUESTIONS = ["Which gas makes most of the air?", "Why does blue light scatter more than red?"]
+FACTS = ["Nitrogen makes most of the air.", "Molecules scatter blue light more than red light."]
+
+
+@pytest.mark.parametrize(
+    ("text", "items", "found"),
+    [
+        # which, gas, makes, most, air, why, does, blue, light, scatter, more, than, red
+        ("Red gas, most air; light why more blue makes", QUESTIONS, ["list of keywords"]),
+        # seven words are too few
+        ("Red gas, most air; light why more", QUESTIONS, []),
+        # 8 of 12 words that are not grammatical are of the questions, then 9
+        ("Red gas most air light more blue scatter one two three four", QUESTIONS, []),
+        (
+            "Red gas most air light more blue scatter makes two three",
+            QUESTIONS,
+            ["list of keywords"],
+        ),
+        # an answer with the words of statements has nothing to hide
+        ("Most of the air: nitrogen. More blue than red light: molecules scatter it.", FACTS, []),
+    ],
+)
+def test_words_of_the_questions(text: str, items: list[str], found: list[str]) -> None:
+    assert find_patterns(text, items) == found
+
+
 def test_attacks_show_their_pattern_and_controls_rarely_do(demo_exam: Path, tmp_path: Path) -> None:
     battery = tmp_path / "attacks.exam"
     with exampp.open(demo_exam) as exam:

@@ -135,6 +135,18 @@ def test_banks_with_equal_recall_lead_together(tmp_path: Path) -> None:
         )
 
 
+def test_many_banks_that_are_not_clearly_lower_are_not_listed(tmp_path: Path) -> None:
+    banks = {name: {"q1": REFERENCE["q1"][:2]} for name in "bcde"}
+    with matched(tmp_path, {"a": {"q1": REFERENCE["q1"]}, **banks}) as matches:
+        found = matches.grades("scripted").banks(shared=True)
+    assert found.headline == (
+        "a has the highest recall of manual, 100%; no other bank is clearly lower."
+    )
+    assert found.rows[0].recall.low is None
+    assert any("only 1 query counts" in one for one in found.notes)
+    assert not any("Intervals (95%)" in one for one in found.notes)
+
+
 def test_banks_without_a_common_query_are_left_out_of_matches(
     tmp_path: Path, exampp_command: Commands
 ) -> None:

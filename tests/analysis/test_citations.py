@@ -106,6 +106,9 @@ def test_other_collections_and_graders_are_refused(tmp_path: Path) -> None:
     (tmp_path / "answers.jsonl").write_text(answer("a", "t", [], []))
     with pytest.raises(InputError, match="no answer has citations"):
         collect(tmp_path / "none.exam", tmp_path / "answers.jsonl")
+    (tmp_path / "answers.jsonl").write_text(answer("a", "t", ["unknown"]))
+    with pytest.raises(InputError, match=r"no cited passage has a text.*--corpus"):
+        collect(tmp_path / "none.exam", tmp_path / "answers.jsonl")
     assert not (tmp_path / "none.exam").exists()
     (tmp_path / "answers.jsonl").write_text(answer("a", "t", ["full1"]))
     with collect(tmp_path / "cited.exam", tmp_path / "answers.jsonl") as exam:

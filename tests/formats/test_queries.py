@@ -316,3 +316,19 @@ def test_turns_between_bars_are_a_transcript(tmp_path: Path, written: str, read:
     path = tmp_path / "queries.jsonl"
     path.write_text(json.dumps({"_id": "1", "text": written}))
     assert [one.text for one in queries.read(path)] == [read]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [["Hi", "Hello"]],
+        [{"human": "Hi", "ai": "Hello"}],
+        [{"question": "Hi", "answer": "Hello"}],
+        "user: Hi\nassistant: Hello\n",
+        [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}],
+    ],
+)
+def test_layouts_of_a_history(tmp_path: Path, history: object) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text(json.dumps({"query_id": "1", "text": "Why?", "history": history}))
+    assert [one.text for one in queries.read(path)] == ["user: Hi\nassistant: Hello\nuser: Why?"]

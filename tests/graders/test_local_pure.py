@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from exampp.errors import InputError, Unfinished
-from exampp.graders.base import Reply, Request
+from exampp.graders.base import Reply, Request, replace_surrogates
 from exampp.graders.local.batching import Batcher, is_out_of_memory
 from exampp.graders.local.extractive import (
     MAX_ANSWER_TOKENS,
@@ -21,7 +21,7 @@ from exampp.graders.local.extractive import (
     find_spans,
     place_spans,
 )
-from exampp.graders.local.texts import LabelTokens, choose_label, clean, label_tokens
+from exampp.graders.local.texts import LabelTokens, choose_label, label_tokens
 
 DIGITS = LabelTokens(("0", "1"), ((3, 10), (11,)), (3,))
 
@@ -254,4 +254,4 @@ def test_answer_over_windows() -> None:
 
 
 def test_lone_surrogates_keep_their_place() -> None:
-    assert clean("a\ud83db漢") == "a?b漢"
+    assert replace_surrogates("a\ud83db漢") == "a?b漢"

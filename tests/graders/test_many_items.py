@@ -16,6 +16,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.declared_prompts import parse_prompt
 from support.servers import Answer, FaultServer, Seen, completion, llama_server
 
 import exampp
@@ -26,7 +27,7 @@ from exampp.graders.options import OpenAIOptions
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.costs import estimate
 from exampp.prompts import fill, load_grading_prompt
-from exampp.prompts.prompt import item_slots, parse_prompt
+from exampp.prompts.prompt import item_slots
 from exampp.prompts.reply_fields import split_reply
 from exampp.records import State
 

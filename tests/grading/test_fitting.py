@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.declared_prompts import parse_prompt
 
 import exampp
 from exampp.errors import InputError
@@ -17,7 +18,6 @@ from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.plan import default_prompt, join_grading
 from exampp.grading.requests import LEAST_PASSAGE, ReplyRules, fill_cell_prompt
 from exampp.prompts import load_grading_prompt, names
-from exampp.prompts.prompt import parse_prompt
 from exampp.records import State
 from exampp.store.cells import PendingCells
 

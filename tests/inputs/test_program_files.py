@@ -438,7 +438,7 @@ def test_files_of_ragelo_belong_together(tmp_path: Path, empty_exam: exampp.Coll
     ("rows", "said"),
     [
         # the first turn is missing, a turn occurs twice, turn 2 is missing
-        (({"turn": 2}, {"turn": 3}), ":1, turn: is turn 2 of a conversation; its earlier turns"),
+        (({"turn": 2}, {"turn": 3}), ":1, turn: is turn 2 of conversation 'c'; its earlier turns"),
         (({"turn": 1}, {"turn": 1}), ":2, conversation_id: continues the conversation 'c' of line"),
         (({"turn": 1}, {"turn": 3}), ":2, conversation_id: continues the conversation 'c' of line"),
     ],

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.declared_prompts import parse_prompt
 
 from exampp.errors import InputError
 from exampp.prompts import (
@@ -36,7 +37,7 @@ from exampp.prompts import (
     toml_of,
     workbench_info,
 )
-from exampp.prompts.prompt import SLOTS, parse_prompt, placeholders
+from exampp.prompts.prompt import SLOTS, placeholders
 from exampp.records.graders import State
 
 GOLDEN = Path(__file__).parent / "golden"

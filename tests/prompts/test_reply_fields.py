@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import exams
 from support.commands import Commands
+from support.declared_prompts import parse_prompt
 
 import exampp
 from exampp.errors import InputError
@@ -19,7 +20,6 @@ from exampp.graders.base import Reply
 from exampp.graders.scripted import ScriptedGrader
 from exampp.grading.requests import ReplyRules
 from exampp.prompts import Prompt, load_grading_prompt, prompt_content_hash, read_reply
-from exampp.prompts.prompt import parse_prompt
 from exampp.prompts.reply_fields import locate_evidence, reply_schema, reply_texts
 from exampp.records import Grade, State
 from exampp.store.cells import PendingCells

@@ -317,4 +317,8 @@ def test_owners_see_the_programs_and_what_they_asked_of_the_sealed_part(tmp_path
         shown = owner.get("/people").text
         assert "nightly" in shown
         assert "Submissions to the sealed part" in shown
+        assert 'data-drawing="/people/sealed.svg' in shown
+        assert "chart.js" in shown
+        assert "nightly" in owner.get("/people/sealed.csv").text
+        assert assessor.get("/people/sealed.csv").status == 403
         assert "nightly" not in assessor.get("/people").text

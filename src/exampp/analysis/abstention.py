@@ -92,13 +92,17 @@ class Abstention(Result):
         best = next(iter(self.rows), None)
         if best is None:
             return "No system has responses."
+        abstains = (
+            f"abstains from {best.abstained} of {counted(self.unanswerable, 'unanswerable query')}"
+        )
         answerable = self.queries - self.unanswerable
-        sentence = f"{best.system} answers {best.right} of {counted(answerable, 'query')} rightly"
+        if not answerable:
+            return f"{best.system} {abstains}."
+        kind = "answerable query" if self.unanswerable else "query"
+        sentence = f"{best.system} answers {best.right} of {counted(answerable, kind)} rightly"
         if best.wrongly_abstained:
-            sentence += f", abstains from {best.wrongly_abstained} of them"
-        if self.unanswerable:
-            sentence += f", and abstains from {best.abstained} of {self.unanswerable} unanswerable"
-        return f"{sentence}."
+            sentence += f" and abstains from {best.wrongly_abstained}"
+        return sentence + f"; it {abstains}" * bool(self.unanswerable) + "."
 
     def plot(self) -> Figure:
         """Plot the shares of right and wrong responses of each system."""

@@ -29,6 +29,7 @@ from exampp.measures.board import describe_oversight
 from exampp.measures.leaderboard import grade_notes
 from exampp.records import Judgment
 from exampp.records.gradebook import GRADE_JUDGED, MISSING, Gradebook
+from exampp.records.grouping import grouped
 from exampp.records.wording import counted
 from exampp.results.notes import Note, listed, merge_notes, note, with_code
 from exampp.results.result import Result, Table
@@ -264,10 +265,7 @@ class Agreements(Result):
         """Return confusion tables and statistics by pair; `mutual_counts` includes graders."""
         tables: list[Table] = []
         for blocks in (self.judged, self.mutual, self.joint, self.people):
-            by_title: dict[str, list[AgreementBlock]] = {}
-            for block in blocks:
-                by_title.setdefault(block.title, []).append(block)
-            for of_pair in by_title.values():
+            for of_pair in grouped(blocks, lambda block: block.title).values():
                 if blocks is self.joint:
                     tables.append(statistics_table(of_pair, f"Krippendorff's {of_pair[0].rater}"))
                     continue

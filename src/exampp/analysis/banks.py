@@ -24,13 +24,14 @@ from urllib.parse import quote
 
 import numpy as np
 
-from exampp.analysis.phrases import leading, percent
+from exampp.analysis.phrases import gaps, leading, percent
 from exampp.errors import InputError
 from exampp.items.duplicates import duplicate_groups, duplicate_pairs
 from exampp.items.matches import COVERAGE, MATCHERS, by_coverage
 from exampp.records import BankEntry, Item
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, without_decisions
 from exampp.records.graders import GraderIdentity, grader_label
+from exampp.records.grouping import grouped
 from exampp.records.items import joined_groups
 from exampp.records.wording import counted
 from exampp.results.notes import Note, note, with_code
@@ -257,10 +258,7 @@ def _covered(
 
 
 def _by_unit(items: Iterable[Item], by_subtopic: bool) -> dict[tuple[str, str | None], list[Item]]:
-    units: dict[tuple[str, str | None], list[Item]] = {}
-    for one in items:
-        units.setdefault((one.query_id, one.subtopic_id if by_subtopic else None), []).append(one)
-    return units
+    return grouped(items, lambda one: (one.query_id, one.subtopic_id if by_subtopic else None))
 
 
 # ---- scores --------------------------------------------------------------------------------------
@@ -356,7 +354,9 @@ class BankComparison(Result):
         others = self.rows[len(equal) :]
         near = [one.bank for one in others if not one.behind]
         rest = "; all others are lower, beyond the uncertainty over queries" if others else ""
-        if near:
+        if len(near) == len(others) > 3:
+            rest = "; no other bank is clearly lower"
+        elif near:
             names = ", ".join(near) if len(near) < 4 else f"{len(near)} of {len(others)}"
             rest = f"; not clearly lower: {names}"
         leader = leading([one.bank for one in equal], "bank")
@@ -596,12 +596,10 @@ class _Lists:
                 if (row == DIFFERENT).all()
             ]
             groups = _same_texts([item.text for _, item in items])
-            by_group: dict[int, list[tuple[str, Item]]] = {}
-            for group, pair in zip(groups, items, strict=True):
-                by_group.setdefault(group, []).append(pair)
-            for same in by_group.values():
-                banks = tuple(dict.fromkeys(bank for bank, _ in same))
-                first = same[0][1]
+            pairs = zip(groups, items, strict=True)
+            for same in grouped(pairs, lambda pair: pair[0]).values():
+                banks = tuple(dict.fromkeys(bank for _, (bank, _) in same))
+                _, (_, first) = same[0]
                 yield NewItem(one.query_id, one.subtopic_id, first.item_id, first.text, banks)
 
     @cached_property
@@ -691,7 +689,10 @@ def _notes(matched: MatchedBanks, found: BankComparison, level: float) -> Iterat
     if found.best:
         yield note("banks-best")
     yield note("banks-columns")
-    yield note("banks-intervals", level=percent(level))
+    if any(one.recall.low is not None for one in found.rows):
+        yield note("banks-intervals", level=percent(level))
+    else:
+        yield from gaps((one.bank, one.recall) for one in found.rows)
 
 
 # ---- matches that a grader or people made --------------------------------------------------------
@@ -751,14 +752,10 @@ def read_matches(
     left_out = [one for one in items.values() if one.kind not in graded and one.weight > 0]
 
     def read(of: Sequence[Gradebook]) -> MatchedBanks:
-        parts: dict[tuple[str, str | None], list[MatchedQuery]] = {}
-        people: set[str] = set()
-        for book in of:
-            for query in book.queries:
-                people |= {one for cell in query.decided for one in cell.people}
-                found = _read_query(query, book, items, texts, threshold)
-                if found.reference:
-                    parts.setdefault(found[:2], []).append(found)
+        both = [(book, query) for book in of for query in book.queries]
+        found = [_read_query(query, book, items, texts, threshold) for book, query in both]
+        parts = grouped((one for one in found if one.reference), lambda one: one[:2])
+        people = {one for _, query in both for cell in query.decided for one in cell.people}
         return MatchedBanks(
             first.bank,
             first.systems,

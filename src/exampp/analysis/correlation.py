@@ -27,6 +27,7 @@ from exampp.measures.values import Values
 from exampp.records import Judgment
 from exampp.records.gradebook import MISSING, Gradebook, QueryGrades, untestable
 from exampp.records.graders import GraderIdentity
+from exampp.records.grouping import grouped
 from exampp.records.wording import counted
 from exampp.results.notes import DRAFT, Note, about, labelled, merge_notes, note, without_label
 from exampp.results.result import Result, Table
@@ -269,9 +270,7 @@ def intervals(comparison: Correlations, official: str) -> Table:
 
 def of_board(comparison: Correlations, board: Leaderboard) -> Table:
     """Return a row per official leaderboard, measure and threshold; statistics as columns."""
-    lines: dict[tuple[str, str, int | None], list[MethodCorrelation]] = {}
-    for one in comparison.found:
-        lines.setdefault((one.official, one.measure, one.min_rating), []).append(one)
+    lines = grouped(comparison.found, lambda one: (one.official, one.measure, one.min_rating))
     rows = [
         [
             *(measure, min_rating, *(one.estimate.value for one in estimates)),
@@ -660,12 +659,9 @@ def _official_notes(methods: Sequence[Method], ranks: Ranks, name: str) -> Itera
         ("not-official", {m: known[m] - set(ranks) for m in known}),
         ("only-official", {m: set(ranks) - known[m] for m in known}),
     ):
-        by_systems: dict[tuple[str, ...], list[str]] = {}
-        for method, systems in missing.items():
-            if systems:
-                by_systems.setdefault(tuple(sorted(systems)), []).append(method)
-        for left_out, of in by_systems.items():
-            by = "" if len(of) == len(methods) else f" ({', '.join(of)})"
+        incomplete = [(method, sorted(systems)) for method, systems in missing.items() if systems]
+        for left_out, of in grouped(incomplete, lambda pair: tuple(pair[1])).items():
+            by = "" if len(of) == len(methods) else f" ({', '.join(method for method, _ in of)})"
             yield note(code, where=where, systems=list(left_out), by=by)
     compared = [rank for system, rank in ranks.items() if any(system in k for k in known.values())]
     tied = len(compared) - sum(compared.count(rank) == 1 for rank in set(compared))

@@ -529,9 +529,11 @@ def _exams(
     if repeated := int((first != np.arange(len(first))).sum()):
         return (), REPEATED.format(counted(repeated, "item"))
     of_query = dict(zip(scores.queries, scores.groups, strict=True))
-    items = [of_query[query_id] for query_id in column.query_ids]
-    shares = scores.shares() * len(items)
-    if any(np.ptp(shares[some]) > 1e-9 for some in items):
+    # a query with only items to avoid has no Cover
+    nothing = np.empty(0, np.intp)
+    items = [of_query.get(query_id, nothing) for query_id in column.query_ids]
+    shares = scores.shares() * len(of_query)
+    if any(np.ptp(shares[some]) > 1e-9 for some in items if len(some)):
         return (), UNEQUAL
     if all(len(some) < 2 for some in items):
         return (), ONE_ITEM

@@ -38,7 +38,7 @@ from exampp.analysis.verdict import (
 from exampp.formats.output import writing
 from exampp.items.edits import describe_changes
 from exampp.items.improvement_rounds import ImprovementRound, describe_improvement
-from exampp.items.sealed_use import describe_sealed_use, sealed_use_table
+from exampp.items.sealed_use import describe_sealed_use, sealed_use_figure, sealed_use_table
 from exampp.measures.board import Leaderboard, describe_oversight, wide_leaderboard
 from exampp.measures.qrels import Labelling
 from exampp.measures.values import MeasureColumn
@@ -261,7 +261,7 @@ def _improvement_row(one: ImprovementRound) -> list[Cell]:
 def _sealed(use: Sequence[SealedUse]) -> Section:
     """Return the use of the sealed parts of the bank; nothing if no client used one."""
     title = "How was the sealed part used?"
-    blocks = [sealed_use_table(use)] if use else []
+    blocks: list[Block] = [sealed_use_table(use), *map(sealed_use_figure, use)] if use else []
     verdict = " ".join(map(describe_sealed_use, use))
     return Section.of("sealed", title, blocks).with_verdict(verdict)
 

@@ -20,6 +20,7 @@ from exampp.analysis.agreement import find_agreements
 from exampp.analysis.correlation import Scoring, graded_method, qrels_method
 from exampp.records import Judgment
 from exampp.records.gradebook import Gradebook
+from exampp.records.grouping import grouped
 from exampp.records.toml import parse_toml
 from exampp.records.wording import counted
 from exampp.results.notes import Note, note
@@ -148,7 +149,8 @@ class Reproduction(Result):
     def tables(self) -> dict[str, Table]:
         """Return a row per table and source, then the cells that differ."""
         found = {"papers": self._summary()}
-        for source, cells in self._by_source(one for one in self.cells if not one.equal):
+        different = [one for one in self.cells if not one.equal]
+        for source, cells in grouped(different, lambda one: one.source).items():
             rows = [
                 (one.table, one.row, one.column, one.printed, one.computed, one.difference)
                 for one in cells
@@ -166,19 +168,11 @@ class Reproduction(Result):
         cells = Table.of([*heads, "difference", "equal", "reason"], rows, "Printed numbers")
         return {"papers": self._summary(), "cells": cells}
 
-    def _by_source(
-        self, cells: Iterable[PrintedCell]
-    ) -> Iterator[tuple[str, Sequence[PrintedCell]]]:
-        found: dict[str, list[PrintedCell]] = {}
-        for one in cells:
-            found.setdefault(one.source, []).append(one)
-        yield from found.items()
-
     def _summary(self) -> Table:
         rows: list[tuple[Any, ...]] = []
         for table in self.printed:
             of_table = [one for one in self.cells if one.table == table.title]
-            for source, cells in self._by_source(of_table):
+            for source, cells in grouped(of_table, lambda one: one.source).items():
                 equal = sum(one.equal for one in cells)
                 sizes = [abs(one.difference) for one in cells if one.difference is not None]
                 why = table.reason if equal < len(cells) else ""

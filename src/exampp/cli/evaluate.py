@@ -119,9 +119,8 @@ def evaluate(
         from exampp.inputs.officials import read_officials
 
         inputs += leaderboard_files(official)
-    check_outputs([qrels], inputs)
-    if official:
         officials = read_officials(official)
+    check_outputs([qrels], inputs)
     with opened_grades(selection, measure) as grades:
         book = grades.book_with_duplicates(duplicates)
     board = evaluate_gradebook(

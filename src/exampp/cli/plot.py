@@ -154,6 +154,17 @@ def _banks(of: PlotRequest) -> Figure:
     ).plot()
 
 
+def _sealed(of: PlotRequest) -> Figure:
+    """Draw the best scores on the sealed part that was used last."""
+    from exampp.items.sealed_use import sealed_use_figure
+    from exampp.store.clients import sealed_use
+
+    used = sealed_use(of.opened.connection, next(iter(of.selection.bank or ()), None))
+    if not used:
+        raise InputError("no client submitted a system to the sealed part", file=of.opened.path)
+    return sealed_use_figure(used[0])
+
+
 def _methods(of: PlotRequest) -> Figure:
     """Draw every grader, measure and threshold, and leaderboards made elsewhere, as one figure."""
     from exampp.analysis import figures
@@ -219,6 +230,7 @@ KindName = Literal[
     "turns",
     "abstention",
     "citations",
+    "sealed",
 ]
 
 KINDS: Mapping[KindName, PlotKind] = {
@@ -279,6 +291,9 @@ KINDS: Mapping[KindName, PlotKind] = {
         lambda of: of.grades.citations().plot(),
         ("--run", "--system", "--leave-out"),
         "Grade the citations: exampp grade --prompt citation-support",
+    ),
+    "sealed": PlotKind(
+        _sealed, (), "Programs submit systems with: exampp api (exampp bank split seals a part)"
     ),
 }
 

@@ -252,16 +252,48 @@ def with_history(fields: Mapping[str, Any], question: str) -> str:
 
     A history that ends with the question is the whole conversation.
     """
-    for name, value in fields.items():
-        if not is_history(name) or not isinstance(value, list):
-            continue
-        if not value or not all(map(_role, value)) or turns_of(question):
+    for name, history in fields.items():
+        value = _messages_of(history) if is_history(name) and not turns_of(question) else []
+        if not value:
             continue
         users = [one for one in value if _role(one) in _USERS]
         ends = users and message_text(users[-1], name) == question
         turns = value[: value.index(users[-1])] if ends else value
         return _turns([*turns, {"role": "user", "content": question}], name)
     return question
+
+
+_PAIRS = (("human", "ai"), ("user", "assistant"), ("question", "answer"), ("query", "response"))
+"""Names of a turn of the user and its reply in one object."""
+
+
+def _messages_of(history: Any) -> list[Any]:
+    """Return the messages of a history; empty if it is none.
+
+    A history is a list of messages, of pairs of a question and its reply (as two texts, or as an
+    object), or a transcript.
+    """
+    if isinstance(history, str):
+        turns = turns_of(f"{history.strip()}\n{USER}: ...")[:-1]
+        return [{"role": one.role, "content": one.text} for one in turns]
+    if not isinstance(history, list):
+        return []
+    if all(map(_role, history)):
+        return history
+    pairs = [
+        next(([one[name] for name in names] for names in _PAIRS if {*names} == one.keys()), [])
+        if isinstance(one, dict)
+        else one
+        for one in history
+    ]
+    if not all(isinstance(of, list) and [*map(type, of)] == [str, str] for of in pairs):
+        return []
+    roles = USER, ASSISTANT
+    return [
+        {"role": role, "content": text}
+        for of in pairs
+        for role, text in zip(roles, of, strict=True)
+    ]
 
 
 def is_history(name: str) -> bool:
@@ -362,7 +394,9 @@ def check_single_turn(
                 )
         elif normalize_name(name) in _TURNS:
             if (parse_digits(str(value)) or 0) > 1:
-                raise _conversation(f"is turn {value} of a conversation", name)
+                known = conversation_of(fields)[0]
+                of = f"conversation {brief(known)}" if known else "a conversation"
+                raise _conversation(f"is turn {value} of {of}", name)
         elif normalize_name(name) in _HISTORY and _has_history(value, question):
             raise _conversation("has other turns of a conversation", name)
 

@@ -162,6 +162,11 @@ def plausible_usage(usage: Usage) -> Usage:
     return Usage(read, min(cached, read), written)
 
 
+def replace_surrogates(text: str) -> str:
+    """Return the text with lone surrogates as `?`: tokenizers and requests reject them."""
+    return text.encode(errors="replace").decode()
+
+
 LEAST_MASS = 0.5
 """Minimum total probability of the labels; below it the reply counts as unparsed."""
 WRITTEN = frozenset({"self-rating", "rating", "yes-no", "extraction", "support"})

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from exampp.errors import InputError
-from exampp.graders.base import MEASURED, Grader, Reply, Request
+from exampp.graders.base import MEASURED, Grader, Reply, Request, replace_surrogates
 from exampp.records.ids import file_hash
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -104,7 +104,7 @@ def load_encoder(folder: Path = MODEL_FOLDER) -> Callable[[str], Encoded]:
     first, last = (tokenizer.token_to_id(token) for token in ("[CLS]", "[SEP]"))
 
     def encode(text: str) -> Encoded:
-        start = text[:MAX_CHARACTERS].encode(errors="replace").decode()  # lone surrogates
+        start = replace_surrogates(text[:MAX_CHARACTERS])
         tokens = tokenizer.encode(start, add_special_tokens=False).ids
         first_tokens = tokens[: MAX_TOKENS - 2]
         cut = len(first_tokens) < len(tokens) or len(text) > MAX_CHARACTERS

@@ -96,9 +96,8 @@ def refuse_damaged(connection: sqlite3.Connection, path: str | Path) -> None:
     """Raise InputError if a collection that others will use has a problem."""
     problems = find_problems(connection)
     if problems:
-        first = " ".join(filter(None, problems[0]))
         raise InputError(
-            f"has {counted(len(problems), 'problem')}, the first: {first}",
+            f"has {counted(len(problems), 'problem')}, the first: {problems[0]}",
             file=path,
             hint=f"See all of them: exampp check {path}",
         )

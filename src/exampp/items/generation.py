@@ -235,14 +235,10 @@ class GenerationRun:
             raise self._nothing(query_id)
         if self.tasks is not None:
             subjects_to_ask = [one for one in subjects_to_ask if one.query_id in self.tasks]
-        generated_by = self._generated_by()
-        generated: set[tuple[int, int]] = set()
-        failed: dict[tuple[int, int], str] = {}
-        once: dict[tuple[int, int], int] = {}
-        if not self.wish.more:
-            generated = generated_keys(self.connection, self.bank, generated_by)
-            failed = failed_replies(self.connection, self.bank, generated_by)
-            once = asked_once(self.connection, self.bank, generated_by)
+        earlier, anew = (self.connection, self.bank, self._generated_by()), self.wish.more > 0
+        generated = set[tuple[int, int]]() if anew else generated_keys(*earlier)
+        failed = {} if anew else failed_replies(*earlier)
+        once = {} if anew else asked_once(*earlier)
         texts = [
             one
             for one in subjects_to_ask

@@ -73,15 +73,13 @@ _SCALE_T: Mapping[str, type] = {"T": float, **_SCALE}
 _ALPHA: Mapping[str, type] = {"rel": int, "alpha": float}
 
 
+_NUGGETS = MeasureKind({"strict": bool, "partial": int}, at="cutoff", cover=True, exampp_only=True)
+
+
 def _cut(
     params: Mapping[str, type], *, required: bool = False, subtopics: bool = False
 ) -> MeasureKind:
     return MeasureKind(params, (), "cutoff", required, level="rel" in params, subtopics=subtopics)
-
-
-def _nuggets() -> MeasureKind:
-    params = {"strict": bool, "partial": int}
-    return MeasureKind(params, at="cutoff", cover=True, exampp_only=True)
 
 
 def _without_cutoff(params: Mapping[str, type], *, subtopics: bool = False) -> MeasureKind:
@@ -138,9 +136,9 @@ KINDS: Mapping[str, MeasureKind] = {
     "NERR9": _scaled(_SCALE, at="cutoff"),
     "NERR10": _scaled({"p": float, **_SCALE}),
     "NERR11": _scaled(_SCALE_T),
-    "NuggetAll": _nuggets(),
-    "NuggetVital": _nuggets(),
-    "NuggetWeighted": _nuggets(),
+    "NuggetAll": _NUGGETS,
+    "NuggetVital": _NUGGETS,
+    "NuggetWeighted": _NUGGETS,
     "Avoided": MeasureKind(at="cutoff", cover=True, exampp_only=True),
     "Points": MeasureKind(at="cutoff", cover=True, share=False, clipped=True, exampp_only=True),
 }

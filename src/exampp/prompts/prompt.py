@@ -20,7 +20,6 @@ from exampp.prompts.replies import read_reply, reading_names
 from exampp.prompts.reply_fields import TEXT_FIELDS
 from exampp.records.graders import State
 from exampp.records.ids import content_hash as hash_of
-from exampp.records.toml import parse_toml
 from exampp.records.turns import NO_TURNS, earlier_turns, question_of
 from exampp.records.wording import suggest
 
@@ -193,11 +192,6 @@ _KEYS: dict[str, DeclaredKey] = {
     "system": (is_text, "a text", False),
     "workbench": (lambda v: isinstance(v, dict), "a table", False),
 }
-
-
-def parse_prompt(text: str, file: str | Path | None = None) -> Prompt:
-    """Parse one declaration in TOML; raise InputError as in `build_prompt`."""
-    return build_prompt(parse_toml(text, file), file)
 
 
 def build_prompt(data: Mapping[str, Any], file: str | Path | None = None) -> Prompt:

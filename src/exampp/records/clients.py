@@ -48,12 +48,26 @@ class ServiceClient(NamedTuple):
     added: str
 
 
-class SealedUse(NamedTuple):
-    """A sealed part that clients submitted systems to.
+class SealedBest(NamedTuple):
+    """A new best score on a sealed part, reported after so many submissions of all clients.
 
-    `depending` answers depended on their submission; `reports` of these gave a new best score, the
-    last of them `report`. `queries` are those with sealed items, the fewest of all reports, and 0
-    before the first one.
+    So far, `depending` answers depended on their submission. `ladder` identifies the sealed items
+    and how they were scored; `queries` have some.
+    """
+
+    ladder: str
+    submission: int
+    depending: int
+    client: str
+    score: float
+    queries: int
+    at: str
+
+
+class SealedUse(NamedTuple):
+    """A sealed part that clients submitted systems to, with its new best scores in order.
+
+    `depending` answers depended on their submission: new best scores, and failures.
     """
 
     bank: str
@@ -61,7 +75,5 @@ class SealedUse(NamedTuple):
     clients: int
     submissions: int
     depending: int
-    reports: int
-    report: float | None
-    queries: int
     last: str
+    bests: tuple[SealedBest, ...]

@@ -151,11 +151,11 @@ class QueryRecord(Result):
         graded = [rating for one in self.items for rating in (*one.answers, *one.contexts)]
         if not any(graded) and any(one.answer or one.contexts for one in self.systems):
             return "No grades yet." if self.items else "No items yet."
-        found = (
-            f"{one.system} {self._coverage(at)}{self._avoidance(at)}."
-            for at, one in enumerate(self.systems)
+        parts = ((self._coverage(at), self._avoidance(at)) for at in range(len(self.systems)))
+        return " ".join(
+            f"{one.system} {'; '.join(filter(None, of)) or 'has no grades'}."
+            for one, of in zip(self.systems, parts, strict=True)
         )
-        return " ".join(found)
 
     def _coverage(self, at: int) -> str:
         """Return the end of a sentence: the items that the answer and the contexts cover."""
@@ -167,7 +167,7 @@ class QueryRecord(Result):
             return "returns nothing"
         if not any(answers):
             if not any(contexts):
-                return "has no grades"
+                return "has no grades" if wanted else ""
             sentence = f"retrieves {sum(map(self.covered, contexts))} of {total}"
             return sentence + "; its answer has no grades" * bool(one.answer)
         sentence = f"covers {sum(map(self.covered, answers))} of {total}"
@@ -188,11 +188,17 @@ class QueryRecord(Result):
         return sentence + f" ({details})" * bool(details)
 
     def _avoidance(self, at: int) -> str:
-        """Return the number of items to avoid that the answer states; "" without such items."""
-        avoided = [item.answers[at] for item in self.items if item.is_avoided]
-        if not any(avoided):
+        """Return the items to avoid that the answer, or else its contexts, state; or ""."""
+        avoided = [item for item in self.items if item.is_avoided]
+        answers = [item.answers[at] for item in avoided]
+        verb, ratings = "states", answers
+        if not any(answers):
+            verb, ratings = "retrieves", [item.contexts[at] for item in avoided]
+        if not any(ratings):
             return ""
-        return f"; states {sum(map(self.covered, avoided))} of {len(avoided)} to avoid"
+        return (
+            f"{verb} {sum(map(self.covered, ratings))} of {counted(len(avoided), 'item')} to avoid"
+        )
 
     def covered(self, rating: BestRating | None) -> bool:
         """Return whether a rating covers its item."""

@@ -123,6 +123,9 @@ class Problem(NamedTuple):
     value: str
     problem: str
 
+    def __str__(self) -> str:
+        return " ".join(filter(None, self))
+
 
 PAGED = ("grade", "sheet", "ranking", "judgment", "pool", "passage", "passage_version")
 """Tables that evaluation reads in the form of `store.pages`, or not at all."""
@@ -146,10 +149,8 @@ def refuse_unsound(connection: sqlite3.Connection, unread: Sequence[str] = ()) -
     if guarded and not guarded.writing:
         # a damaged index disagrees with its table
         for problem in (*_sqlite_pages(guarded, unread), *_checksums(guarded, unread)):
-            what = " ".join(filter(None, problem))
-            raise Damaged(
-                str(file_of(guarded)), what, "rows were changed by another program or by the disk"
-            )
+            why = "rows were changed by another program or by the disk"
+            raise Damaged(str(file_of(guarded)), problem, why)
         guarded.verified, guarded.partly_verified = not unread, True
 
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from exampp.errors import InputError
-from exampp.records.clients import Limits, SealedUse, ServiceClient
+from exampp.records.clients import Limits, SealedBest, SealedUse, ServiceClient
 from exampp.store.connection import transaction
 from exampp.store.sql import exists, insert, records, select_integer
 
@@ -25,13 +25,17 @@ SELECT name, rate, most_requests, most_cells, requests, cells,
 FROM client c
 """
 _USE = """
-SELECT b.name, s.at, count(DISTINCT r.client), count(*), count(r.report), count(r.scores),
-(SELECT l.report FROM client_request l WHERE l.split = r.split AND l.report IS NOT NULL
-ORDER BY l.request DESC LIMIT 1),
-coalesce(min(json_array_length(r.scores)), 0), max(r.at)
+SELECT r.split, b.name, s.at, count(DISTINCT r.client), count(*), count(r.report), max(r.at)
 FROM client_request r JOIN split s USING (split) JOIN bank b USING (bank)
 WHERE b.name = coalesce(?, b.name)
 GROUP BY r.split ORDER BY max(r.request) DESC
+"""
+_BESTS = """
+SELECT ladder, submission, depending, name, report, json_array_length(scores), at FROM (
+SELECT r.*, c.name, row_number() OVER so_far AS submission, count(report) OVER so_far AS depending
+FROM client_request r JOIN client c USING (client) WHERE split = ?
+WINDOW so_far AS (ORDER BY request))
+WHERE scores IS NOT NULL ORDER BY submission
 """
 
 
@@ -219,7 +223,10 @@ def put_report(
 
 def sealed_use(connection: sqlite3.Connection, bank: str | None = None) -> list[SealedUse]:
     """Return the sealed parts (of one bank) that clients submitted to, the last used first."""
-    return records(SealedUse, connection, _USE, (bank,))
+    return [
+        SealedUse._make((*use, tuple(records(SealedBest, connection, _BESTS, (split,)))))
+        for split, *use in connection.execute(_USE, (bank,)).fetchall()
+    ]
 
 
 def bank_version(connection: sqlite3.Connection, bank: str) -> tuple[object, ...]:

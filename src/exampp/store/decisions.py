@@ -28,7 +28,7 @@ from exampp.records.decisions import (
 from exampp.records.graders import GraderIdentity
 from exampp.sanitize import sanitized
 from exampp.store.grades import IN_FORCE, StoredGrader
-from exampp.store.sql import from_json, insert, records, select_integer
+from exampp.store.sql import column, from_json, insert, records, select_integer
 
 VersionCell = tuple[int, int]
 """(item version, passage version)."""
@@ -427,10 +427,9 @@ class PassageJudgment(NamedTuple):
 
 def put_plan(connection: sqlite3.Connection, plan: SamplePlan) -> int:
     """Store a plan in the caller's transaction; return its (existing) number."""
-    known = connection.execute("SELECT plan FROM sample_plan WHERE digest = ?", (plan.digest,))
-    row = known.fetchone()
-    if row is not None:
-        return int(row[0])
+    known = column(connection, "SELECT plan FROM sample_plan WHERE digest = ?", (plan.digest,))
+    if known:
+        return int(known[0])
     names = ", ".join(("digest", "systems", *_PLANS_COLUMNS))
     number = insert(
         connection,

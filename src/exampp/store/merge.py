@@ -67,8 +67,7 @@ def copy_collection(file: Path, copy: Path) -> OtherCollection:
     snapshot(file, copy)
     with closing(connect(copy, called=file)) as opened:
         if problems := find_problems(opened):
-            first = " ".join(filter(None, problems[0]))
-            raise Damaged(str(file), first, "exampp check finds problems")
+            raise Damaged(str(file), problems[0], "exampp check finds problems")
     return OtherCollection(file, copy)
 
 

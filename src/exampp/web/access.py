@@ -34,8 +34,8 @@ POSTS: Mapping[str, Action] = {
     **dict.fromkeys(("/runs/stop", "/runs/resume", "/runs/undo", "/runs/vote"), "manage"),
 }
 """The action that an address needs; all other changes are for owners."""
-DOWNLOADS = "/export/"
-"""The address of files with items, grades and decisions."""
+DOWNLOADS: Mapping[str, Action] = {"/export/": "export", "/people/": "manage"}
+"""The action that files below an address need; everybody may read all other pages."""
 Network = IPv4Network | IPv6Network
 _HOST = re.compile(r"(?:\[(?P<six>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:@/\[\]]+))(?::[0-9]{0,5})?")
 
@@ -44,7 +44,7 @@ def needed_action(method: str, path: str) -> Action | None:
     """Return what a person must be allowed to do for a request; None if everybody may."""
     if method not in SAFE_METHODS:
         return POSTS.get(path, "manage")
-    return "export" if path.startswith(DOWNLOADS) else None
+    return next((needed for below, needed in DOWNLOADS.items() if path.startswith(below)), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ _GRAMMATICAL = frozenset(
 )
 _LEAST_GRAMMATICAL = 0.1
 """Share of these words; English prose has about 0.3."""
+_FEWEST_CONTENT_WORDS = 8
+_MOST_OF_QUESTIONS = 0.7
+"""Share of the other distinct words that the questions have, too: in 1 of 1,000 sentences."""
 _LEAST_DISTINCT = 0.6
 """Share of distinct runs of four words."""
 _RUN = 4
@@ -48,11 +51,19 @@ def _repeats_items(text: str, items: Sequence[str]) -> bool:
     return any(len(one) >= _SHORTEST_ITEM and f" {' '.join(one)} " in inside for one in found)
 
 
-def _lists_keywords(text: str, _: Sequence[str]) -> bool:
-    """Return whether a text is a list of keywords instead of prose (A12)."""
+def _lists_keywords(text: str, items: Sequence[str]) -> bool:
+    """Return whether a text is a list of keywords or of words of the questions, not prose (A12).
+
+    An answer may well consist of the words of nuggets.
+    """
     words = _words(text)
     grammatical = sum(word in _GRAMMATICAL for word in words)
-    return len(words) >= _FEWEST_WORDS and grammatical < _LEAST_GRAMMATICAL * len(words)
+    if len(words) >= _FEWEST_WORDS and grammatical < _LEAST_GRAMMATICAL * len(words):
+        return True
+    content = set(words) - _GRAMMATICAL
+    asked = {word for item in items if item.rstrip().endswith("?") for word in _words(item)}
+    most = _MOST_OF_QUESTIONS * len(content)
+    return len(content) >= _FEWEST_CONTENT_WORDS and len(content & asked) >= most
 
 
 def _repeats_itself(text: str, _: Sequence[str]) -> bool:

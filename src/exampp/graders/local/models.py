@@ -21,7 +21,7 @@ from transformers import (
 from transformers.modeling_outputs import BaseModelOutput
 
 from exampp.errors import InputError
-from exampp.graders.base import Reply, Request, Usage
+from exampp.graders.base import Reply, Request, Usage, replace_surrogates
 from exampp.graders.local.extractive import (
     BestSpan,
     Window,
@@ -29,7 +29,7 @@ from exampp.graders.local.extractive import (
     find_spans,
     place_spans,
 )
-from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, choose_label, clean
+from exampp.graders.local.texts import LabelScores, LabelTokens, PlainTexts, choose_label
 
 ROUNDING = 1e-3
 """Nats within which float32 results count as tied; batches differ by about 1e-5."""
@@ -506,5 +506,5 @@ class Extractive(TorchModel):
             "windows": len(rows),
         }
         usage = Usage(read=sum(len(row.ids) for row in rows))
-        text = clean(request.passage)[span.start : span.end] if span else ""
+        text = replace_surrogates(request.passage)[span.start : span.end] if span else ""
         return Reply(text.strip(), usage=usage, detail=detail)

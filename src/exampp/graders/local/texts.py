@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from exampp.errors import InputError
+from exampp.graders.base import replace_surrogates
 
 HUGE = 1_000_000
 """Tokenizers without a known limit report a value above this."""
@@ -23,11 +24,6 @@ HUGE = 1_000_000
 TODAY = "26 Jul 2024"
 """Fixed date for chat templates, so that no grade depends on the day."""
 _SET_TODAY = "{% macro strftime_now(format) %}" + TODAY + "{% endmacro %}"
-
-
-def clean(text: str) -> str:
-    """Replace lone surrogates, which tokenizers reject, by question marks."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 class PlainTexts:
@@ -47,7 +43,7 @@ class PlainTexts:
 
     def safe(self, text: str) -> str:
         """Return the text without special tokens and lone surrogates; the length is unchanged."""
-        return self._special.sub(lambda token: " " + token[0][1:], clean(text))
+        return self._special.sub(lambda token: " " + token[0][1:], replace_surrogates(text))
 
     def offsets(self, text: str) -> list[tuple[int, int]]:
         """Return the (start, end) characters of each token of a text, without special tokens."""

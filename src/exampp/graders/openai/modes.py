@@ -22,7 +22,15 @@ from itertools import accumulate, permutations
 from typing import Any, NamedTuple, TypeGuard
 
 from exampp.errors import InputError
-from exampp.graders.base import LEAST_MASS, MOST_TOKENS, ApproximateTokens, Reply, Request, Usage
+from exampp.graders.base import (
+    LEAST_MASS,
+    MOST_TOKENS,
+    ApproximateTokens,
+    Reply,
+    Request,
+    Usage,
+    replace_surrogates,
+)
 from exampp.graders.openai.client import Malformed
 from exampp.graders.options import LIMIT, OpenAIOptions
 from exampp.prompts.prompt import Filled, Prompt, fill, item_slots, query_slots
@@ -369,11 +377,6 @@ def json_format(name: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a request that enforces a schema."""
     form = {"name": name, "strict": True, "schema": schema}
     return {"response_format": {"type": "json_schema", "json_schema": form}}
-
-
-def replace_surrogates(text: str) -> str:
-    """Return the text with lone surrogates as `?`, because requests cannot contain them."""
-    return text.encode(errors="replace").decode()
 
 
 def read_usage(data: Any) -> Usage | None:
