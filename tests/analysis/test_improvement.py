@@ -175,6 +175,13 @@ def test_an_official_leaderboard_changes_no_proposal() -> None:
     assert plain.gains[0] == confirmed.gains[0]
 
 
+def test_a_leaderboard_of_other_systems_is_named() -> None:
+    found = tried(planted_exam(4, BAD), officials={"other": {"x": 1, "y": 2}})
+    assert [one.measure for one in found.gains] == ["agreement of queries"]
+    (one,) = found.notes
+    assert str(one) == "No tau with other: fewer than 3 held-out systems are on it."
+
+
 def test_tau_with_an_official_leaderboard_by_hand() -> None:
     """With the official order of the scores themselves, tau of all systems is 1 before."""
     book = planted_exam(5, {})

@@ -365,6 +365,9 @@ def improve(
     fit = cross_fit(exam, halves, settings.seed)
     proposals = tuple(_proposals(exam, fit.best, faults, texts))
     gains = tuple(_gains(exam, fit, officials or {}, settings.level))
+    named = {one.measure for one in gains}
+    if unknown := [name for name in officials or {} if f"{_TAU}{name}" not in named]:
+        notes.append(note("improve-official", names=unknown, least=FEWEST_SYSTEMS))
     shuffled: tuple[float, ...] = ()
     if proposals and _excludes_zero(gains):
         exams = map(exam_of, shuffled_books(book, settings.seed))

@@ -403,6 +403,7 @@ NOTES: Mapping[str, tuple[Severity, str]] = {
         "The worst {limit} of {count} items are shown (--limit; in Python tables(limit=...)).",
     ),
     "improve-family": (_W, "{systems} and {writers} (wrote items on trial) are {families} models."),
+    "improve-official": (_N, "No tau with {names}: fewer than {least} held-out systems are on it."),
     "items-sealed": (_N, "The texts of {count} are left out."),
     "no-items-left": (_N, "No item is left."),
     "no-items-removed": (_N, "No item is left out."),
