@@ -119,8 +119,9 @@ def evaluate(
         from exampp.inputs.officials import read_officials
 
         inputs += leaderboard_files(official)
-        officials = read_officials(official)
     check_outputs([qrels], inputs)
+    if official:
+        officials = read_officials(official)
     with opened_grades(selection, measure) as grades:
         book = grades.book_with_duplicates(duplicates)
     board = evaluate_gradebook(
