@@ -156,13 +156,10 @@ def _banks(of: PlotRequest) -> Figure:
 
 def _sealed(of: PlotRequest) -> Figure:
     """Draw the best scores on the sealed part that was used last."""
-    from exampp.items.sealed_use import sealed_use_figure
-    from exampp.store.clients import sealed_use
+    from exampp.items.sealed_use import last_sealed_use, sealed_use_figure
 
-    used = sealed_use(of.opened.connection, next(iter(of.selection.bank or ()), None))
-    if not used:
-        raise InputError("no client submitted a system to the sealed part", file=of.opened.path)
-    return sealed_use_figure(used[0])
+    bank = next(iter(of.selection.bank or ()), None)
+    return sealed_use_figure(last_sealed_use(of.opened.connection, bank))
 
 
 def _methods(of: PlotRequest) -> Figure:
@@ -292,9 +289,7 @@ KINDS: Mapping[KindName, PlotKind] = {
         ("--run", "--system", "--leave-out"),
         "Grade the citations: exampp grade --prompt citation-support",
     ),
-    "sealed": PlotKind(
-        _sealed, (), "Programs submit systems with: exampp api (exampp bank split seals a part)"
-    ),
+    "sealed": PlotKind(_sealed, (), "It is drawn once a submission is a new best"),
 }
 
 

@@ -235,10 +235,11 @@ class GenerationRun:
             raise self._nothing(query_id)
         if self.tasks is not None:
             subjects_to_ask = [one for one in subjects_to_ask if one.query_id in self.tasks]
-        earlier, anew = (self.connection, self.bank, self._generated_by()), self.wish.more > 0
-        generated = set[tuple[int, int]]() if anew else generated_keys(*earlier)
-        failed = {} if anew else failed_replies(*earlier)
-        once = {} if anew else asked_once(*earlier)
+        before = (self.connection, self.bank, self._generated_by())
+        more = self.wish.more > 0
+        generated = set[tuple[int, int]]() if more else generated_keys(*before)
+        failed = {} if more else failed_replies(*before)
+        once = {} if more else asked_once(*before)
         texts = [
             one
             for one in subjects_to_ask

@@ -7,13 +7,16 @@ are drawn independently.
 from __future__ import annotations
 
 import math
+import sqlite3
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from exampp.errors import InputError
 from exampp.records.clients import SealedUse
 from exampp.records.wording import counted
 from exampp.results.result import Table
 from exampp.stats.ladder import error_bound
+from exampp.store.clients import sealed_use
 
 if TYPE_CHECKING:
     from exampp.results.plots.figure import Figure
@@ -42,80 +45,30 @@ def sealed_bound(use: SealedUse) -> float | None:
     return error_bound(use.submissions, use.depending, min(one.queries for one in use.bests))
 
 
-def sealed_use_figure(use: SealedUse) -> Figure:
-    """Draw the best score after each submission to a sealed part, and whose it is.
+def last_sealed_use(connection: sqlite3.Connection, bank: str | None = None) -> SealedUse:
+    """Return the use of the sealed part (of one bank) that clients submitted to last.
 
-    Each ladder has a line.
+    Raises:
+        InputError: There is none.
     """
-    from exampp.results.plots.figure import (
-        ACCENT,
-        DESCRIBED,
-        GREY,
-        SERIES,
-        Figure,
-        inline_rows,
-        layer,
-        nominal,
-        quantitative,
-    )
-
-    names = ("ladder", "submission", "score")
-    last = {one.ladder: one for one in use.bests}
-    lines = [(one.ladder, one.submission, one.score) for one in use.bests]
-    lines += [(one.ladder, use.submissions, one.score) for one in last.values()]
-    dots = [
-        (
-            *(one.client, one.submission, one.score),
-            f"{one.client}: {one.score:.2f} with submission {one.submission:,} ({one.at[:16]} UTC)",
+    used = sealed_use(connection, bank)
+    if not used:
+        raise InputError(
+            "no client submitted a system to the sealed part",
+            hint="Seal a part with exampp bank split, and offer the exam with exampp api",
         )
-        for one in use.bests
-    ]
-    whole = {"domain": [0, use.submissions], "nice": True}
-    places = {
-        "x": quantitative(
-            "submission", "submissions of all clients", whole, tickCount=8, tickMinStep=1
-        ),
-        "y": quantitative("score", "best score", {"domain": [0, 1]}, tickCount=6),
-    }
-    clients = list(dict.fromkeys(one.client for one in use.bests))
-    legend = {"title": "client"} if 1 < len(clients) <= len(SERIES) else None
-    colour = nominal("client", clients, SERIES if legend else [ACCENT], legend)
-    layers = [
-        layer(
-            "line",
-            {**places, "detail": {"field": "ladder"}},
-            inline_rows(names, lines),
-            interpolate="step-after",
-            color=GREY,
-        ),
-        layer(
-            "point",
-            {**places, "color": colour, **DESCRIBED},
-            inline_rows(("client", *names[1:], "about"), dots),
-            filled=True,
-            size=70,
-            opacity=1,
-        ),
-    ]
+    return used[0]
+
+
+def sealed_use_figure(use: SealedUse) -> Figure:
+    """Draw the best score after each submission to a sealed part, with its bound in words."""
+    from exampp.results.plots.lines import best_scores
+
     bound = sealed_bound(use)
     subtitle = counted(use.submissions, "submission")
     if bound is not None and bound < 1:
         subtitle += f"; each within {_up(bound)} of its expected value on new items (95 %)"
-    return Figure(
-        name="sealed",
-        title=f"Best scores on the sealed part of {use.bank}",
-        subtitle=subtitle,
-        alt=describe_sealed_use(use),
-        spec={"width": 520, "height": 260, "layer": layers} if use.bests else {},
-        data=Table.of(
-            ["submission", "client", "score", "queries", "at", "ladder"],
-            [
-                (one.submission, one.client, one.score, one.queries, one.at, one.ladder)
-                for one in use.bests
-            ],
-            "New best scores on the sealed part",
-        ),
-    )
+    return best_scores(use, subtitle, describe_sealed_use(use))
 
 
 def describe_sealed_use(use: SealedUse) -> str:

@@ -188,7 +188,7 @@ class Prompted(TorchModel, ABC):
     """
 
     left = False
-    """Whether rows are padded on the left, so that all end at the same position."""
+    """Pad rows on the left, so that all end at the same position."""
 
     def __init__(
         self,

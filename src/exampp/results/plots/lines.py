@@ -1,4 +1,4 @@
-"""Lines and scatter plots: reliability, calibration, rank against rank."""
+"""Lines and scatter plots: reliability, calibration, best scores, rank against rank."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from exampp.records.calibration import CalibrationBin
+from exampp.records.clients import SealedUse
 from exampp.records.wording import counted
 from exampp.results.plots.figure import (
     ACCENT,
@@ -197,6 +198,66 @@ def calibration_curve(
         alt=alt,
         spec={"width": 340, "height": 340, "layer": layers} if points else {},
         data=Table.of(["mean probability", "share people judged so", "passages"], points, title),
+    )
+
+
+# ---- best scores ---------------------------------------------------------------------------------
+
+
+def best_scores(use: SealedUse, subtitle: str, alt: str) -> Figure:
+    """Draw the best score after each submission to a sealed part, and whose it is.
+
+    Each ladder has a line. Clients have colours if there are few.
+    """
+    names = ("ladder", "submission", "score")
+    last = {one.ladder: one for one in use.bests}
+    lines = [(one.ladder, one.submission, one.score) for one in use.bests]
+    lines += [(one.ladder, use.submissions, one.score) for one in last.values()]
+    dots = [
+        (
+            *(one.client, one.submission, one.score),
+            f"{one.client}: {one.score:.2f} with submission {one.submission:,} ({one.at[:16]} UTC)",
+        )
+        for one in use.bests
+    ]
+    whole = {"domain": [0, use.submissions], "nice": True}
+    places = {
+        "x": quantitative(
+            "submission", "submissions of all clients", whole, tickCount=8, tickMinStep=1
+        ),
+        "y": quantitative("score", "best score", {"domain": [0, 1]}, tickCount=6),
+    }
+    clients = list(dict.fromkeys(one.client for one in use.bests))
+    legend = {"title": "client"} if 1 < len(clients) <= len(SERIES) else None
+    line = {**places, "detail": {"field": "ladder"}}
+    dot = {
+        **places,
+        "color": nominal("client", clients, SERIES if legend else [ACCENT], legend),
+        **DESCRIBED,
+    }
+    layers = [
+        layer("line", line, inline_rows(names, lines), interpolate="step-after", color=GREY),
+        layer(
+            "point",
+            dot,
+            inline_rows(("client", *names[1:], "about"), dots),
+            filled=True,
+            size=70,
+            opacity=1,
+        ),
+    ]
+    columns = ["submission", "client", "score", "queries", "at", "ladder"]
+    return Figure(
+        name="sealed",
+        title=f"Best scores on the sealed part of {use.bank}",
+        subtitle=subtitle,
+        alt=alt,
+        spec={"width": 520, "height": 260, "layer": layers} if use.bests else {},
+        data=Table.of(
+            columns,
+            [[getattr(one, name) for name in columns] for one in use.bests],
+            "New best scores on the sealed part",
+        ),
     )
 
 

@@ -9,11 +9,10 @@ from fastapi import APIRouter, Form, Response
 from fastapi.responses import HTMLResponse
 
 from exampp.errors import InputError
-from exampp.items.sealed_use import sealed_use_figure
+from exampp.items.sealed_use import last_sealed_use, sealed_use_figure
 from exampp.results.plots.figure import Figure
 from exampp.results.result import Table
 from exampp.service import client_tables
-from exampp.store.clients import sealed_use
 from exampp.web.page_request import PICTURES, CurrentRequest, PageRequest, limited_by
 from exampp.web.people import ROLES, Role, permitted_actions
 from exampp.web.rendering import Theme, figure_response
@@ -53,33 +52,28 @@ def revoke(request: CurrentRequest, name: Annotated[str, Form()]) -> HTMLRespons
 @limited_by(PICTURES)
 def picture(request: CurrentRequest, kind: str, theme: Theme = "light") -> Response:
     """Return the figure of the submissions to the sealed part as a file."""
-    return figure_response(lambda: _figure(request), kind, theme)
 
+    def find() -> Figure:
+        with request.open() as collection:
+            return sealed_use_figure(last_sealed_use(collection.connection))
 
-def _figure(request: PageRequest) -> Figure:
-    """Return the figure of the sealed part that was used last.
-
-    Raises:
-        InputError: No client used one.
-    """
-    with request.open() as collection:
-        used = sealed_use(collection.connection)
-    if not used:
-        raise InputError("no client submitted a system to a sealed part")
-    return sealed_use_figure(used[0])
+    return figure_response(find, kind, theme)
 
 
 def _page(
     request: PageRequest, *, name: str = "", address: str = "", trouble: str = ""
 ) -> HTMLResponse:
     programs: Mapping[str, Table] = {}
+    figure = None
     if request.may("manage"):
         with request.open() as collection:
             programs = client_tables(collection)
+            if "sealed" in programs:
+                figure = sealed_use_figure(last_sealed_use(collection.connection))
     return request.render(
         "people.html",
         programs={name: table for name, table in programs.items() if table.rows},
-        figure=_figure(request) if "sealed" in programs else None,
+        figure=figure,
         permitted=permitted_actions(request.person.role),
         roles={role: permitted_actions(role) for role in [*ROLES][::-1]},
         everybody=request.access.people.everybody(),
